@@ -1,0 +1,34 @@
+"""Kindset finds groups in unlabelled data, shows what each is, and says which grouping to trust.
+
+The estimators are loaded when they are first used, so that ``import kindset`` stays quick and
+needs no optional dependency.
+"""
+
+from importlib import import_module
+from typing import Any
+
+from kindset._version import __version__
+
+# Public name -> the package that holds it.
+_LAZY = {
+    "AdaptiveEvaluation": "kindset.evaluation",
+    "OrdinalMixture": "kindset.ordinal",
+    "datasets": None,
+    "evaluation": None,
+    "ordinal": None,
+}
+
+__all__ = ["__version__", *sorted(_LAZY)]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'kindset' has no attribute {name!r}")
+    package = _LAZY[name]
+    if package is None:
+        return import_module(f"kindset.{name}")
+    return getattr(import_module(package), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,1 @@
+"""Validity indices, external measures and adaptive evaluation of clusterings."""
