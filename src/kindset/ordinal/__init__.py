@@ -1,7 +1,32 @@
 """Clustering of ordinal data: BOS and GOD distributions and mixtures of them."""
 
 from kindset.ordinal._coefficients import bos_coefficients, god_coefficients
+from kindset.ordinal._displays import SegmentProfileDisplay, SelectionDisplay
 from kindset.ordinal._distributions import bos_pmf, god_pmf
 from kindset.ordinal._mixture import OrdinalMixture
+from kindset.ordinal._profiles import (
+    QuestionProfile,
+    SegmentProfiles,
+    describe_segments,
+    profile_segments,
+)
+from kindset.ordinal._selection import ComponentSelection, select_components
+from kindset.ordinal._storage import load_mixture, save_mixture
 
-__all__ = ["OrdinalMixture", "bos_coefficients", "bos_pmf", "god_coefficients", "god_pmf"]
+__all__ = [
+    "ComponentSelection",
+    "OrdinalMixture",
+    "QuestionProfile",
+    "SegmentProfileDisplay",
+    "SegmentProfiles",
+    "SelectionDisplay",
+    "bos_coefficients",
+    "bos_pmf",
+    "describe_segments",
+    "god_coefficients",
+    "god_pmf",
+    "load_mixture",
+    "profile_segments",
+    "save_mixture",
+    "select_components",
+]

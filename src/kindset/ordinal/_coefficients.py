@@ -170,29 +170,36 @@ def god_coefficients(m: int) -> FloatArray:
 
 
 @numba.njit(cache=True, nogil=True)
-def _add_walks(m: int, s: float, weight: float, out: FloatArray) -> None:
-    """Add one quadrature node's share of the walks with a minimum at x <= mu, by errors."""
-    # up[a, h]: walks of a steps from 0 to h that stay >= 0, a factor s for each return to 0.
+def _walks_from_minimum(m: int, s: float) -> FloatArray:
+    """Count walks of a steps from 0 to h that stay >= 0, [a, h]; a factor s for each return."""
     up = np.zeros((m, m + 1))
     up[0, 0] = 1.0
-    # on[b, h, e]: walks of b steps from h that stay >= 0 and take e steps down.
-    on = np.zeros((m, m + 1, m))
-    for h in range(m + 1):
-        on[0, h, 0] = 1.0
     for a in range(1, m):
-        for h in range(a + 1):
-            total = up[a - 1, h + 1]
-            if h > 0:
-                total += up[a - 1, h - 1]
-            up[a, h] = total * s if h == 0 else total
+        up[a, 0] = s * up[a - 1, 1]
+        for h in range(1, a + 1):
+            up[a, h] = up[a - 1, h - 1] + up[a - 1, h + 1]
+    return up
+
+
+@numba.njit(cache=True, nogil=True)
+def _walks_onwards(m: int, s: float) -> FloatArray:
+    """Count walks of b steps from h that stay >= 0 and go down e times, [b, h, e]."""
+    on = np.zeros((m, m + 1, m))
+    on[0, :, 0] = 1.0
     for b in range(1, m):
         for h in range(m - b + 1):
             touch = s if h == 1 else 1.0
             for e in range(b + 1):
-                total = on[b - 1, h + 1, e]
+                on[b, h, e] = on[b - 1, h + 1, e]
                 if h >= 1 and e >= 1:
-                    total += touch * on[b - 1, h - 1, e - 1]
-                on[b, h, e] = total
+                    on[b, h, e] += touch * on[b - 1, h - 1, e - 1]
+    return on
+
+
+@numba.njit(cache=True, nogil=True)
+def _add_walks(m: int, s: float, weight: float, out: FloatArray) -> None:
+    """Add one quadrature node's share of the walks with a minimum at x <= mu, by errors."""
+    up, on = _walks_from_minimum(m, s), _walks_onwards(m, s)
     beyond = np.empty(m)
     for mu in range(m):
         b = m - 1 - mu

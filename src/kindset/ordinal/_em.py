@@ -109,11 +109,9 @@ class Problem:
         if self.prior_count:
             counts = counts + self._prior()[:, None]
         trials = [self._maximize_with(name, counts, current) for name in self._families()]
-        values, modes, precisions = trials[0]
+        _, modes, precisions = trials[0]
         if len(trials) == 1:
-            return replace(
-                current, weights=sizes / sizes.sum(), modes=modes, precisions=precisions
-            )
+            return replace(current, weights=sizes / sizes.sum(), modes=modes, precisions=precisions)
         best = np.argmax([values for values, _, _ in trials], axis=0)
         question = np.arange(len(best))
         return Parameters(
@@ -220,9 +218,7 @@ def _reseed(problem: Problem, parameters: Parameters) -> Parameters:
     precisions[k] = (precisions[k] + MAX_PRECISION) / 2
     weights = parameters.weights.copy()
     weights[k] = rows.weights[worst] / rows.weights.sum()
-    moved = replace(
-        parameters, weights=weights / weights.sum(), modes=modes, precisions=precisions
-    )
+    moved = replace(parameters, weights=weights / weights.sum(), modes=modes, precisions=precisions)
     after, _, _ = problem.expect(moved)
     return moved if after >= before else parameters
 

@@ -25,7 +25,7 @@ class Column:
     ----------
     label : str
         How messages call it.
-    values : ndarray
+    answers : ndarray
         Numbers, truth values, or objects.
     missing : ndarray of bool
     levels : ndarray or None
@@ -35,7 +35,7 @@ class Column:
     """
 
     label: str
-    values: NDArray[Any]
+    answers: NDArray[Any]
     missing: NDArray[np.bool_]
     levels: Levels | None = None
     unordered: bool = False
@@ -43,7 +43,7 @@ class Column:
     @property
     def present(self) -> NDArray[Any]:
         """The answers that are not missing."""
-        return self.values[~self.missing] if self.missing.any() else self.values
+        return self.answers[~self.missing] if self.missing.any() else self.answers
 
 
 def read_table(X: Any) -> Table:
@@ -53,9 +53,7 @@ def read_table(X: Any) -> Table:
         return array
     for size, what in zip(X.shape, ("sample", "feature"), strict=True):
         if size == 0:
-            raise InputError(
-                f"Found a table with 0 {what}(s) (shape={X.shape}) while a minimum of 1 is required."
-            )
+            raise InputError(f"0 {what}(s) (shape={X.shape}) while a minimum of 1 is required.")
     return X
 
 
@@ -132,7 +130,7 @@ def _read_series(series: Any, label: str) -> Column:
     levels = _plain_levels(series.cat.categories)
     codes = series.cat.codes.to_numpy()
     # One more entry for the code -1 of a missing answer to point at.
-    values = np.append(levels.astype(object), None)[codes]
+    values = np.array([*levels, None], dtype=object)[codes]
     if series.cat.ordered:
         return Column(label, values, codes < 0, levels)
     return Column(label, values, codes < 0, unordered=True)
@@ -239,9 +237,9 @@ def _distinct_whole(values: NDArray[Any], label: str) -> Levels:
 
 
 def _encode_column(column: Column, levels: Levels) -> NDArray[np.int64]:
-    codes: NDArray[np.int64] = np.full(len(column.values), len(levels), dtype=np.int64)
+    codes: NDArray[np.int64] = np.full(len(column.answers), len(levels), dtype=np.int64)
     present = slice(None) if not column.missing.any() else ~column.missing
-    values = column.values[present]
+    values = column.answers[present]
     if values.dtype.kind in "iuf" and levels.dtype.kind in "iu" and len(levels):
         found = _find_numbers(values, levels)
     else:

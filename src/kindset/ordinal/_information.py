@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kindset.ordinal._coefficients import FloatArray
 from kindset.ordinal._distributions import DISTRIBUTIONS, law
@@ -39,11 +40,10 @@ def standard_errors(rows: Rows, parameters: Parameters) -> tuple[FloatArray, Flo
     return weight_errors, precision_errors
 
 
-def _interior(parameters: Parameters, n_levels: IntArray) -> FloatArray:
+def _interior(parameters: Parameters, n_levels: IntArray) -> NDArray[np.bool_]:
     low = np.array([DISTRIBUTIONS[name].min_precision for name in parameters.distributions])
     inside = (parameters.precisions > low + _EDGE) & (parameters.precisions < 1 - _EDGE)
-    interior: FloatArray = inside & (n_levels > 1)
-    return interior
+    return inside & (n_levels > 1)
 
 
 def _observed_information(
@@ -87,7 +87,7 @@ def _observed_information(
 def _derivatives(
     parameters: Parameters, starts: IntArray, n_levels: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the derivatives of log P in the precision, [flat position, component]; 0 if missing."""
+    """Return two derivatives of log P in the precision, [flat position, component]."""
     first = np.zeros((starts[-1], len(parameters.weights)))
     second = np.zeros_like(first)
     for j in np.flatnonzero(n_levels > 1):
@@ -112,7 +112,7 @@ def _derivatives(
 
 def _inverse(information: FloatArray) -> FloatArray:
     try:
-        covariance = np.linalg.inv(information)
+        covariance: FloatArray = np.linalg.inv(information).astype(np.float64)
     except np.linalg.LinAlgError:
         covariance = np.full_like(information, -1.0)
     if len(covariance) and np.diag(covariance).min() <= 0:
@@ -121,8 +121,7 @@ def _inverse(information: FloatArray) -> FloatArray:
             "parameters, or two equal components): some standard errors are NaN.",
             stacklevel=4,
         )
-    inverse: FloatArray = covariance
-    return inverse
+    return covariance
 
 
 def _root(variance: FloatArray) -> FloatArray:

@@ -277,10 +277,9 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
         pmf : ndarray of shape (n_components, n_categories)
         """
         check_is_fitted(self)
-        starts = self._starts
-        flat = self._parameters.log_pmf(starts, self._n_levels)
-        table: FloatArray = np.exp(flat[starts[feature] : starts[feature] + self._n_levels[feature]].T)
-        return table
+        flat = self._parameters.log_pmf(self._starts, self._n_levels)
+        begin = self._starts[feature]
+        return np.exp(flat[begin : begin + self._n_levels[feature]].T)
 
     def sample(
         self, n_samples: int = 1, random_state: int | np.random.RandomState | None = None
@@ -334,7 +333,7 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
         codes = encode(table, self.categories_)
         membership, _ = self._posterior(codes)
         filled = table.copy()
-        for j in np.flatnonzero(self.n_categories_ > 0):
+        for j in np.flatnonzero(self.n_categories_ > 0).tolist():
             gaps = codes[:, j] == self.n_categories_[j]
             if gaps.any():
                 expected = membership[gaps] @ self.pmf(j)
@@ -392,9 +391,9 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
             return run_em(problem, parameters, max_iter=self.max_iter, tol=self.tol)
 
         # Threads: the kernels run without the interpreter's lock, and nothing is copied.
-        fits: Iterator[Fit] = Parallel(
-            n_jobs=self.n_jobs, prefer="threads", return_as="generator"
-        )(delayed(run)(number, seed) for number, seed in enumerate(seeds))
+        fits: Iterator[Fit] = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(
+            delayed(run)(number, seed) for number, seed in enumerate(seeds)
+        )
         return fits
 
     def _store(self, fit: Fit, codes: CodeArray, weights: FloatArray) -> None:
@@ -499,7 +498,7 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
                 raise InputError(f"{name} must be a whole number from 1, got {value!r}.")
         for name in ("tol", "prior_count"):
             value = getattr(self, name)
-            if not isinstance(value, Real) or not 0 <= value < np.inf:
+            if not isinstance(value, Real) or not 0 <= float(value) < np.inf:
                 raise InputError(f"{name} must be a number from 0, got {value!r}.")
         if self.init not in ("mixed", *STARTS):
             known = ", ".join(repr(name) for name in ("mixed", *STARTS))

@@ -78,7 +78,7 @@ class Layout:
 
 def _cell_levels(slots: IntArray, starts: IntArray) -> IntArray:
     """Return the flat positions of a pack's questions for each joint code, the first fastest."""
-    codes = np.indices(slots[::-1]).reshape(len(slots), -1)[::-1]
+    codes = np.indices(tuple(int(n) for n in slots[::-1])).reshape(len(slots), -1)[::-1]
     return codes.T + starts
 
 
@@ -121,7 +121,7 @@ class Rows:
             if len(np.unique(_row_keys(head))) > 0.5 * len(head):
                 return cls.build(codes, weights, n_levels)
         _, index, inverse = np.unique(_row_keys(codes), return_index=True, return_inverse=True)
-        total = np.bincount(inverse, weights=weights, minlength=len(index))
+        total = np.bincount(inverse, weights=weights).astype(np.float64)
         return cls.build(codes[index], total, n_levels)
 
     def take(self, index: IntArray) -> "Rows":

@@ -55,9 +55,7 @@ def kmeans(problem: Problem, rng: np.random.RandomState) -> Parameters:
     if len(rows) <= n_components:
         return at_rows(problem, rng)
     points = _positions(problem)
-    centers, _ = kmeans_plusplus(
-        points, n_components, sample_weight=rows.weights, random_state=rng
-    )
+    centers, _ = kmeans_plusplus(points, n_components, sample_weight=rows.weights, random_state=rng)
     # A few plain iterations: KMeans itself would spend far longer on waking its threads.
     membership = np.empty((len(rows), n_components))
     for _ in range(_KMEANS_ITERATIONS):

@@ -176,7 +176,7 @@ def best_parameters(
             grid, log_pmf_grid[:, position], counts
         )
     while True:
-        position = np.argmax(at_node)
+        position = int(np.argmax(at_node))
         i, on_grid = node[position], at_node[position]
         if on_grid == -np.inf:
             return mu, pi, value
@@ -195,9 +195,7 @@ def best_parameters(
 
 
 @numba.njit(cache=True, nogil=True)
-def _best_of_two(
-    R: FloatArray, grid: FloatArray, counts: FloatArray
-) -> tuple[int, float, float]:
+def _best_of_two(R: FloatArray, grid: FloatArray, counts: FloatArray) -> tuple[int, float, float]:
     """Solve the case of two categories: the likelihood of a proportion, linear in pi."""
     mu = int(counts[1] > counts[0])
     blind, exact = R[mu, 0, mu], R[mu, 1, mu]
@@ -217,7 +215,7 @@ def _profile(
         for x in range(len(counts)):
             total += counts[x] * log_pmf_grid[i, x]
         values[i] = total
-    i = np.argmax(values)
+    i = int(np.argmax(values))
     bound = values[i]
     for left in range(max(i - 1, 0), min(i + 1, len(grid) - 1)):
         bound = max(bound, _concave_bound(values, grid, left))

@@ -1,0 +1,68 @@
+"""Writing that is never seen half done: beside the place first, then moved there in one step."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from kindset.exceptions import InputError
+
+MARKER = "provenance.json"
+"""Every output folder has this file; a folder without it is not ours to replace."""
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file in one step; a crash leaves the old one whole."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    part = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        part.chmod(0o666 & ~_umask())
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def check_output_folder(path: Path, *, force: bool) -> None:
+    """Refuse, before any work is done, a folder that `output_folder` would not write."""
+    if not path.exists():
+        return
+    if not path.is_dir():
+        raise InputError(f"{path} is a file; choose another --out.")
+    if not any(path.iterdir()):
+        return
+    if not (path / MARKER).exists():
+        raise InputError(f"{path} holds files that Kindset did not write; choose another --out.")
+    if not force:
+        raise InputError(f"{path} exists already; choose another --out, or replace it: --force.")
+
+
+@contextmanager
+def output_folder(path: Path, *, force: bool) -> Iterator[Path]:
+    """Yield a folder to fill, which takes the place of `path` when everything went well."""
+    check_output_folder(path, force=force)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    stage = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+    try:
+        stage.chmod(0o777 & ~_umask())
+        yield stage
+        if path.exists():
+            old = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.old."))
+            path.replace(old / path.name)
+            stage.replace(path)
+            shutil.rmtree(old)
+        else:
+            stage.replace(path)
+    except BaseException:
+        shutil.rmtree(stage, ignore_errors=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,91 @@
+"""The front door: the commands, and what happens when one fails."""
+
+import os
+import sys
+import warnings
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from kindset._version import __version__
+from kindset.cli._cluster import cluster
+from kindset.cli._demo import demo
+from kindset.cli._predict import predict
+
+app = typer.Typer(
+    help="Find groups in unlabelled data, see what each group is, and which grouping to trust.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"kindset {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Find groups in unlabelled data, see what each group is, and which grouping to trust."""
+
+
+for command in (cluster, predict, demo):
+    app.command()(command)
+
+
+def main() -> None:
+    """Run the command line; wrong input ends with one sentence and exit code 2."""
+    debug = "--debug" in sys.argv
+    warnings.showwarning = _show_warning  # type: ignore[assignment]
+    try:
+        app(standalone_mode=False)
+    except typer.Exit as stop:
+        sys.exit(stop.exit_code)
+    except BrokenPipeError:
+        # The reader of our output went away (`kindset ... | head`): nothing is wrong.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        _fail("interrupted before anything was finished.", 130)
+    except Exception as error:
+        if debug:
+            raise
+        _explain(error)
+
+
+def _explain(error: Exception) -> None:
+    show = getattr(error, "show", None)
+    if show is not None:  # a wrong option: the parser's own words and usage
+        show()
+        sys.exit(2)
+    if isinstance(error, ValueError):
+        _fail(str(error), 2)
+    if isinstance(error, OSError) and error.filename:
+        _fail(f"{error.filename}: {error.strerror}.", 2)
+    _fail(f"{type(error).__name__}: {error} (run again with --debug for the details)", 1)
+
+
+def _fail(sentence: str, code: int) -> None:
+    Console(stderr=True, highlight=False).print(
+        f"[bold red]kindset:[/] {_escape(sentence)}", soft_wrap=True
+    )
+    sys.exit(code)
+
+
+def _show_warning(message: Warning | str, *_: Any) -> None:
+    Console(stderr=True, highlight=False).print(
+        f"[yellow]note:[/] {_escape(str(message))}", soft_wrap=True
+    )
+
+
+def _escape(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)

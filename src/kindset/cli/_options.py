@@ -1,0 +1,37 @@
+"""Options that several commands share, and how their values are read."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kindset.exceptions import InputError
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace an earlier output.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")]
+Jobs = Annotated[int, typer.Option("--jobs", help="Number of threads; -1 for all cores.")]
+IdColumn = Annotated[
+    str | None, typer.Option("--id-column", help="Column that identifies the rows.")
+]
+Table = Annotated[Path, typer.Argument(help="Table: CSV or Parquet.", show_default=False)]
+
+
+def read_range(text: str) -> list[int]:
+    """Read a number of clusters, "4", or an inclusive range of them, "2:8"."""
+    low, colon, high = text.partition(":")
+    try:
+        numbers = list(range(int(low), int(high if colon else low) + 1))
+    except ValueError:
+        numbers = []
+    if not numbers or numbers[0] < 1:
+        raise InputError(
+            f"-k takes a number of clusters such as 4, or a range such as 2:8, not {text!r}."
+        )
+    return numbers
+
+
+def read_names(text: str | None) -> list[str] | None:
+    """Read a comma-separated list of column names."""
+    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]

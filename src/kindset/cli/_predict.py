@@ -1,0 +1,51 @@
+"""`kindset predict`."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kindset._files import write_text
+from kindset.cli._options import Debug, Force, IdColumn, Json, Table
+from kindset.cli._survey import memberships
+from kindset.cli._tables import read_table, take_ids
+from kindset.exceptions import InputError
+from kindset.ordinal import load_mixture
+
+
+def predict(
+    model: Annotated[
+        Path, typer.Argument(help="Folder that `kindset cluster` wrote, or a model.json.")
+    ],
+    data: Table,
+    *,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="CSV file; by default the screen.")
+    ] = None,
+    id_column: IdColumn = None,
+    force: Force = False,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Assign new rows to the segments of an earlier run."""
+    if out is not None and out.exists() and not force:
+        raise InputError(f"{out} exists already; choose another --out, or replace it: --force.")
+    mixture = load_mixture(model / "model.json" if model.is_dir() else model)
+    table = read_table(data)
+    ids = take_ids(table, id_column)
+    names = list(getattr(mixture, "feature_names_in_", table.columns))
+    for name in names:
+        if name not in table:
+            raise InputError(f"{data} has no column {name!r}, which the model needs.")
+    result = memberships(mixture, table[names], ids)
+    if out is not None:
+        write_text(out, result.to_csv(index=False, float_format="%.6f"))
+    if as_json:
+        sizes = result["segment"].value_counts().sort_index()
+        counts = {str(segment): int(size) for segment, size in sizes.items()}
+        typer.echo(json.dumps({"n_rows": len(result), "sizes": counts, "out": out and str(out)}))
+    elif out is None:
+        typer.echo(result.to_csv(index=False, float_format="%.6f"), nl=False)
+    else:
+        typer.echo(f"{len(result):,} rows written to {out}")

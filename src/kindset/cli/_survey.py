@@ -1,0 +1,190 @@
+"""Clustering of a survey table: from the table to a folder that an analyst can read."""
+
+import json
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kindset._files import MARKER, write_text
+from kindset._version import __version__
+from kindset.ordinal import (
+    ComponentSelection,
+    OrdinalMixture,
+    SegmentProfileDisplay,
+    SelectionDisplay,
+    describe_segments,
+    save_mixture,
+    select_components,
+)
+
+METHODS = {
+    "bos": ("bos", "BOS (binary ordinal search)"),
+    "god": ("god", "GOD (globally ordered data)"),
+    "ordinal": ("auto", "BOS or GOD, question by question"),
+}
+"""Name on the command line: the estimator's `distribution`, and a title."""
+
+
+@dataclass
+class Survey:
+    """A table of answers, and what is known about it."""
+
+    answers: pd.DataFrame
+    ids: "pd.Series[Any]"
+    questions: dict[str, str] = field(default_factory=dict)
+    weights: "pd.Series[Any] | None" = None
+
+
+@dataclass
+class SurveyOptions:
+    """How to fit."""
+
+    method: str
+    n_components: list[int]
+    criterion: str = "icl"
+    n_init: int = 20
+    seed: int = 0
+    n_jobs: int = 1
+    progress: bool = True
+
+
+@dataclass
+class SurveyResult:
+    """A fitted mixture, and how its number of components was chosen, if it was."""
+
+    survey: Survey
+    options: SurveyOptions
+    model: OrdinalMixture
+    selection: ComponentSelection | None
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended the work early."""
+        return self.model.interrupted_ or bool(self.selection and self.selection.interrupted)
+
+
+def fit_survey(survey: Survey, options: SurveyOptions) -> SurveyResult:
+    """Fit one mixture, or choose among several numbers of components."""
+    parameters: dict[str, Any] = {
+        "distribution": METHODS[options.method][0],
+        "n_init": options.n_init,
+        "random_state": options.seed,
+        "n_jobs": options.n_jobs,
+        "verbose": int(options.progress),
+    }
+    if len(options.n_components) == 1:
+        model = OrdinalMixture(options.n_components[0], **parameters)
+        model.fit(survey.answers, sample_weight=survey.weights)
+        return SurveyResult(survey, options, model, None)
+    selection = select_components(
+        survey.answers,
+        options.n_components,
+        criterion=options.criterion,
+        sample_weight=survey.weights,
+        **parameters,
+    )
+    return SurveyResult(survey, options, selection.model, selection)
+
+
+def summarise(result: SurveyResult) -> str:
+    """Write the summary that goes to the screen and into the folder."""
+    survey, model, selection = result.survey, result.model, result.selection
+    n_rows, n_questions = survey.answers.shape
+    gaps = int(survey.answers.isna().sum().sum())
+    lines = [
+        f"{n_rows:,} rows, {n_questions} questions"
+        + (f", {gaps:,} answers missing ({gaps / survey.answers.size:.1%})" if gaps else ""),
+        f"Method: {METHODS[result.options.method][1]}, best of {result.options.n_init} starts, "
+        f"seed {result.options.seed}",
+    ]
+    if result.interrupted:
+        lines.append("Interrupted: this is the best that was found until then.")
+    if selection is not None:
+        lines.append(_selection_sentence(selection))
+    lines.append(
+        f"Log-likelihood {model.log_likelihood_:.2f}, "
+        f"BIC {model.bic(survey.answers, survey.weights):.1f}, "
+        f"ICL {model.icl(survey.answers, survey.weights):.1f}"
+    )
+    lines += ["", describe(result)]
+    return "\n".join(lines)
+
+
+def describe(result: SurveyResult) -> str:
+    """Describe the segments in words."""
+    survey = result.survey
+    return describe_segments(
+        result.model, survey.answers, questions=survey.questions, sample_weight=survey.weights
+    )
+
+
+def _selection_sentence(selection: ComponentSelection) -> str:
+    name = selection.criterion.upper()
+    tried = f"tried {', '.join(map(str, selection.path.index))}"
+    if not selection.found_structure:
+        return (
+            f"No cluster structure found: a single segment has the lowest {name} ({tried}). "
+            "Give one number with -k to see segments all the same."
+        )
+    return f"Number of segments: {selection.n_components}, by the lowest {name} ({tried})"
+
+
+def memberships(
+    model: OrdinalMixture, answers: pd.DataFrame, ids: "pd.Series[Any]"
+) -> pd.DataFrame:
+    """Return one row for each row of the table: id, segment from 1, probabilities."""
+    probability = model.predict_proba(answers)
+    columns = {f"p{k + 1}": probability[:, k] for k in range(probability.shape[1])}
+    return pd.DataFrame(
+        {str(ids.name): ids.to_numpy(), "segment": model.predict(answers) + 1, **columns}
+    )
+
+
+def write_survey(result: SurveyResult, folder: Path) -> None:
+    """Fill a folder with labels, model, figures and summary."""
+    survey, model = result.survey, result.model
+    table = memberships(model, survey.answers, survey.ids)
+    table.to_csv(folder / "segments.csv", index=False, float_format="%.6f")
+    save_mixture(model, folder / "model.json")
+    write_text(folder / "summary.txt", summarise(result) + "\n")
+    profile = SegmentProfileDisplay.from_estimator(
+        model, survey.answers, questions=survey.questions, sample_weight=survey.weights
+    )
+    _save_figure(profile.figure_, folder / "profiles")
+    if result.selection is not None:
+        result.selection.path.to_csv(folder / "selection.csv")
+        _save_figure(SelectionDisplay(result.selection).plot().figure_, folder / "selection")
+    write_text(folder / MARKER, json.dumps(provenance(result), indent=1) + "\n")
+
+
+def provenance(result: SurveyResult) -> dict[str, Any]:
+    """Return what was run, with what, and what came out, for machines."""
+    model, selection = result.model, result.selection
+    return {
+        "kindset": __version__,
+        "command": ["kindset", *sys.argv[1:]],
+        "method": result.options.method,
+        "seed": result.options.seed,
+        "n_init": result.options.n_init,
+        "n_rows": len(result.survey.answers),
+        "questions": list(result.survey.answers.columns),
+        "n_segments": len(model.weights_),
+        "criterion": None if selection is None else selection.criterion,
+        "found_structure": None if selection is None else selection.found_structure,
+        "weights": [float(w) for w in model.weights_],
+        "sizes": np.bincount(model.labels_, minlength=len(model.weights_)).tolist(),
+        "log_likelihood": model.log_likelihood_,
+        "bic": model.bic(result.survey.answers, result.survey.weights),
+        "icl": model.icl(result.survey.answers, result.survey.weights),
+        "converged": model.converged_,
+        "interrupted": result.interrupted,
+    }
+
+
+def _save_figure(figure: Any, stem: Path) -> None:
+    figure.savefig(stem.with_suffix(".png"), dpi=150)
+    figure.savefig(stem.with_suffix(".svg"))
