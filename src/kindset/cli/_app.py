@@ -46,9 +46,8 @@ def main() -> None:
     debug = "--debug" in sys.argv
     warnings.showwarning = _show_warning  # type: ignore[assignment]
     try:
-        app(standalone_mode=False)
-    except typer.Exit as stop:
-        sys.exit(stop.exit_code)
+        code = app(standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
     except BrokenPipeError:
         # The reader of our output went away (`kindset ... | head`): nothing is wrong.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

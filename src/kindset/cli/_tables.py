@@ -2,6 +2,7 @@
 
 import csv
 import tomllib
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -101,7 +102,14 @@ def _read_csv(path: Path) -> pd.DataFrame:
         repeated = [name for name in header if header.count(name) > 1]
         if repeated:
             raise InputError(f"{path} has two columns named {repeated[0]!r}.")
-        return pd.read_csv(path, sep=separator, encoding="utf-8-sig", index_col=False)
+        with warnings.catch_warnings(action="error", category=pd.errors.ParserWarning):
+            return pd.read_csv(
+                path, sep=separator, encoding="utf-8-sig", index_col=False, low_memory=False
+            )
+    except pd.errors.ParserWarning as error:
+        raise InputError(
+            f"{path} is not a readable CSV table: rows have more cells than the header."
+        ) from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 text: {error.reason}.") from error
     except (pd.errors.ParserError, pd.errors.EmptyDataError, csv.Error) as error:

@@ -37,7 +37,7 @@ def _load(
     if columns is not None:
         frame = frame[list(columns)]
     for column, order in (levels or {}).items():
-        kind = pd.CategoricalDtype(order, ordered=True)
+        kind = pd.CategoricalDtype(list(order), ordered=True)
         frame[column] = frame[column].astype(str).astype(kind)
     return Bunch(data=frame, target=target)
 

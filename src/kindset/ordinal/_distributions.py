@@ -103,7 +103,7 @@ def bos_pmf(m: int, mu: int, pi: float) -> FloatArray:
     --------
     >>> from kindset.ordinal import bos_pmf
     >>> bos_pmf(5, mu=2, pi=0.5).round(3)
-    array([0.229, 0.433, 0.173, 0.099, 0.066])
+    array([0.131, 0.539, 0.151, 0.105, 0.075])
     """
     return _pmf("bos", m, mu, pi)
 
@@ -137,7 +137,7 @@ def god_pmf(m: int, mu: int, pi: float) -> FloatArray:
     --------
     >>> from kindset.ordinal import god_pmf
     >>> god_pmf(5, mu=2, pi=0.8).round(3)
-    array([0.229, 0.567, 0.135, 0.038, 0.031])
+    array([0.172, 0.563, 0.13 , 0.083, 0.052])
     """
     return _pmf("god", m, mu, pi)
 

@@ -221,7 +221,7 @@ def _distinct_whole(values: NDArray[Any], label: str) -> Levels:
     low, high = values.min(), values.max()
     if low < 0:
         raise InputError(
-            f"{label} holds {low:g}: codes cannot be negative; if it stands for a missing answer, "
+            f"Negative values in data: {label} holds {low:g}; if it stands for a missing answer, "
             "replace it with NaN."
         )
     if values.dtype.kind == "f":

@@ -1,7 +1,7 @@
 """The estimator: a mixture of ordinal distributions, one independent law for each question."""
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
@@ -137,10 +137,10 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
     >>> survey = load_anes96()
     >>> model = OrdinalMixture(3, distribution="god", random_state=0).fit(survey.data)
     >>> model.weights_.round(2)
-    array([0.42, 0.3 , 0.28])
-    >>> party = list(survey.data.columns).index("PID")
-    >>> [str(model.categories_[party][mode - 1]) for mode in model.modes_[:, party]]
-    ['Strong Democrat', 'Strong Republican', 'Independent']
+    array([0.34, 0.34, 0.32])
+    >>> j = model.feature_names_in_.tolist().index("selfLR")
+    >>> [str(model.categories_[j][mode - 1]) for mode in model.modes_[:, j]]
+    ['Moderate', 'Conservative', 'Slightly liberal']
     """
 
     def __init__(
@@ -365,8 +365,9 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
         finished = 0
         title = f"{self.n_components} components"
         with progress_bar(title, self.n_init, enabled=bool(self.verbose)) as advance:
+            fits = self._starts_from(problem, seeds)
             try:
-                for fit in self._starts_from(problem, seeds):
+                for fit in fits:
                     if best is None or fit.objective > best.objective:
                         best = fit
                     if fit.interrupted:
@@ -377,6 +378,8 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
                 if best is None:
                     raise
                 best.interrupted = True
+                with warnings.catch_warnings(action="ignore"):  # joblib's, of unused results
+                    fits.close()
                 warnings.warn(
                     f"Interrupted after {finished} of {self.n_init} starts: the best so far is "
                     "kept.",
@@ -385,15 +388,15 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
         assert best is not None
         return best
 
-    def _starts_from(self, problem: Problem, seeds: IntArray) -> Iterator[Fit]:
+    def _starts_from(self, problem: Problem, seeds: IntArray) -> Generator[Fit, None, None]:
         def run(number: int, seed: int) -> Fit:
             parameters = start(self.init, number, problem, np.random.RandomState(seed))
             return run_em(problem, parameters, max_iter=self.max_iter, tol=self.tol)
 
         # Threads: the kernels run without the interpreter's lock, and nothing is copied.
-        fits: Iterator[Fit] = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(
-            delayed(run)(number, seed) for number, seed in enumerate(seeds)
-        )
+        fits: Generator[Fit, None, None] = Parallel(
+            n_jobs=self.n_jobs, prefer="threads", return_as="generator"
+        )(delayed(run)(number, seed) for number, seed in enumerate(seeds))
         return fits
 
     def _store(self, fit: Fit, codes: CodeArray, weights: FloatArray) -> None:

@@ -78,7 +78,8 @@ class Layout:
 
 def _cell_levels(slots: IntArray, starts: IntArray) -> IntArray:
     """Return the flat positions of a pack's questions for each joint code, the first fastest."""
-    codes = np.indices(tuple(int(n) for n in slots[::-1])).reshape(len(slots), -1)[::-1]
+    shape = tuple(int(n) for n in slots[::-1])
+    codes = np.indices(shape).reshape(len(slots), int(np.prod(slots)))[::-1]
     return codes.T + starts
 
 

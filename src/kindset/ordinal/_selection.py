@@ -94,14 +94,16 @@ def select_components(
     >>> from kindset.ordinal import select_components
     >>> survey = load_anes96()
     >>> selection = select_components(
-    ...     survey.data, range(2, 5), distribution="god", n_init=8, random_state=0
+    ...     survey.data, [2, 3], distribution="god", n_init=8, random_state=0
     ... )
     >>> print(selection)
-    4 components have the lowest ICL.
+    3 components have the lowest ICL.
     >>> selection.path[["bic", "icl"]].round(0)
                       bic      icl
     n_components
     1             20693.0  20693.0
+    2             19977.0  20148.0
+    3             19672.0  20028.0
     """
     if criterion not in CRITERIA:
         raise InputError(

@@ -1,0 +1,15 @@
+import os
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("kindset", deadline=None, print_blob=True)
+settings.load_profile("kindset")
+
+
+def pytest_collection_modifyitems(items):
+    if not os.environ.get("KINDSET_DATA"):
+        skip = pytest.mark.skip(reason="needs KINDSET_DATA, a folder with the real datasets")
+        for item in items:
+            if item.get_closest_marker("realdata"):
+                item.add_marker(skip)
