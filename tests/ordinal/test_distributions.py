@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from ordinal_reference import bos_by_search, god_by_enumeration
 
 from kindset.exceptions import InputError
 from kindset.ordinal import bos_coefficients, bos_pmf, god_coefficients, god_pmf
 from kindset.ordinal._distributions import DISTRIBUTIONS, law
-from ordinal_reference import bos_by_search, god_by_enumeration
 
 precision = st.floats(0, 1)
 

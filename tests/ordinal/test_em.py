@@ -4,13 +4,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
+from ordinal_reference import joint_log_density, log_likelihood
 from scipy.special import logsumexp
 
 from kindset.ordinal._em import Parameters, Problem, run_em
 from kindset.ordinal._expectation import expected_counts, most_probable, posterior
 from kindset.ordinal._rows import Layout, Rows
 from kindset.ordinal._starts import STARTS, random_parameters
-from ordinal_reference import joint_log_density, log_likelihood
 
 
 def _problem(codes, n_levels, n_components, names=("bos",), weights=None, prior_count=0.0):

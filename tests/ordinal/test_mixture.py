@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from ordinal_reference import log_likelihood
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
@@ -13,7 +14,6 @@ from kindset import OrdinalMixture
 from kindset.datasets import load_anes96
 from kindset.exceptions import InputError
 from kindset.ordinal import bos_pmf, god_pmf
-from ordinal_reference import log_likelihood
 
 PMF = {"bos": bos_pmf, "god": god_pmf}
 MODES = np.array([[1, 5, 2, 3], [5, 1, 4, 1], [3, 3, 1, 5]])

@@ -10,7 +10,7 @@ from 0 to m - 1.
 """
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, wraps
 from math import comb
 
 import numba
@@ -34,6 +34,7 @@ def _shared_tensor(build: Callable[[int], FloatArray]) -> Callable[[int], FloatA
         R.flags.writeable = False
         return R
 
+    @wraps(build)
     def checked(m: int) -> FloatArray:
         if isinstance(m, bool) or m != int(m) or not 1 <= m <= MAX_CATEGORIES:
             raise InputError(
@@ -42,8 +43,6 @@ def _shared_tensor(build: Callable[[int], FloatArray]) -> Callable[[int], FloatA
             )
         return tensor(int(m))
 
-    checked.__name__, checked.__doc__ = build.__name__, build.__doc__
-    checked.__module__, checked.__qualname__ = build.__module__, build.__qualname__
     return checked
 
 

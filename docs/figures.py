@@ -1,0 +1,45 @@
+"""Draw the figures of the documentation: python docs/figures.py."""
+
+from pathlib import Path
+
+from kindset import OrdinalMixture, datasets
+from kindset.ordinal import SegmentProfileDisplay, SelectionDisplay, select_components
+
+IMAGES = Path(__file__).parent / "images"
+
+
+def survey() -> None:
+    """The election survey: three segments, and the choice of their number."""
+    data = datasets.load_anes96()
+    model = OrdinalMixture(3, distribution="god", random_state=0).fit(data.data)
+    profile = SegmentProfileDisplay.from_estimator(model, data.data, questions=data.questions)
+    profile.figure_.savefig(IMAGES / "survey-profiles.png", dpi=80)
+    selection = select_components(data.data, range(1, 9), distribution="god", random_state=0)
+    SelectionDisplay(selection).plot().figure_.savefig(IMAGES / "survey-selection.png", dpi=90)
+
+
+def distributions() -> None:
+    """The shapes of BOS and GOD."""
+    from matplotlib.figure import Figure
+
+    from kindset.ordinal import bos_pmf, god_pmf
+
+    figure = Figure(figsize=(8.6, 2.9), layout="constrained")
+    panels = (("BOS", bos_pmf, (0.1, 0.4, 0.7, 0.9)), ("GOD", god_pmf, (0.5, 0.65, 0.8, 0.95)))
+    axes = figure.subplots(1, 2, sharey=True)
+    for ax, (name, pmf, precisions) in zip(axes, panels, strict=True):
+        for shade, pi in zip((0.3, 0.5, 0.75, 1.0), precisions, strict=True):
+            ax.plot(range(1, 8), pmf(7, 3, pi), marker="o", color="#1d4ed8", alpha=shade,
+                    label=f"π = {pi:g}")  # fmt: skip
+        ax.set_title(f"{name}, seven categories, position 3", fontsize=10, loc="left")
+        ax.set_xlabel("category")
+        ax.legend(frameon=False, fontsize=8)
+        ax.spines[["top", "right"]].set_visible(False)
+    axes[0].set_ylabel("probability")
+    figure.savefig(IMAGES / "ordinal-distributions.png", dpi=90)
+
+
+if __name__ == "__main__":
+    IMAGES.mkdir(exist_ok=True)
+    survey()
+    distributions()
