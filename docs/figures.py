@@ -9,7 +9,7 @@ IMAGES = Path(__file__).parent / "images"
 
 
 def survey() -> None:
-    """The election survey: three segments, and the choice of their number."""
+    """Draw the segments of the election survey, and the choice of their number."""
     data = datasets.load_anes96()
     model = OrdinalMixture(3, distribution="god", random_state=0).fit(data.data)
     profile = SegmentProfileDisplay.from_estimator(model, data.data, questions=data.questions)
@@ -19,7 +19,7 @@ def survey() -> None:
 
 
 def distributions() -> None:
-    """The shapes of BOS and GOD."""
+    """Draw the shapes of BOS and GOD."""
     from matplotlib.figure import Figure
 
     from kindset.ordinal import bos_pmf, god_pmf

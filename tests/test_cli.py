@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from kindset.cli import main
 from kindset.datasets import load_anes96
-from kindset.ordinal import load_mixture
+from kindset.runs import Run
 
 
 @pytest.fixture
@@ -81,14 +81,17 @@ def test_cluster_and_predict(kindset, survey, folder):
     result = folder / "survey-god"
     names = {path.name for path in result.iterdir()}
     assert names == {
-        "segments.csv", "model.json", "summary.txt", "profiles.png", "profiles.svg",
-        "provenance.json",
+        "segments.csv", "summary.txt", "profiles.png", "profiles.svg",
+        "run.json", "labels.npy", "space.npy", "model",
     }  # fmt: skip
     segments = pd.read_csv(result / "segments.csv")
     assert list(segments.columns) == ["who", "segment", "p1", "p2"]
     assert set(segments["segment"]) == {1, 2}
-    model = load_mixture(result / "model.json")
-    assert list(model.feature_names_in_) == ["q0", "q1", "q2", "q3"]
+    run = Run.load(result)
+    assert list(run.model.feature_names_in_) == ["q0", "q1", "q2", "q3"]
+    assert (run.labels + 1 == segments["segment"]).all()
+    assert run.space.shape == (120, 4)
+    assert run.seed == 0
 
     code, out, err = kindset("predict", result, survey, "--id-column", "who", "--out", "new.csv")
     assert code == 0, err
@@ -96,7 +99,7 @@ def test_cluster_and_predict(kindset, survey, folder):
     code, _, err = kindset("predict", result, survey, "--out", "new.csv")
     assert code == 2
     assert "--force" in err
-    code, out, _ = kindset("predict", result / "model.json", survey)
+    code, out, _ = kindset("predict", result / "model" / "model.json", survey)
     assert out.splitlines()[0] == "row,segment,p1,p2"
 
 
@@ -151,12 +154,11 @@ def test_semicolons_and_byte_order_mark(kindset, folder):
 def test_never_overwrites_unasked(kindset, survey, folder):
     arguments = ("cluster", survey, "-m", "bos", "-k", 1, *OPTIONS, "--out", "result")
     assert kindset(*arguments)[0] == 0
-    before = (folder / "result" / "model.json").read_text()
     code, _, err = kindset(*arguments)
     assert code == 2
     assert "--force" in err
     assert kindset(*arguments, "--force", "--seed", 1)[0] == 0
-    assert (folder / "result" / "model.json").read_text() != "" != before
+    assert Run.load(folder / "result").seed == 1
     (folder / "mine").mkdir()
     (folder / "mine" / "thesis.txt").write_text("years of work")
     code, _, err = kindset(*arguments[:-1], "mine", "--force")
@@ -261,7 +263,7 @@ def test_interrupt_writes_the_best_so_far(survey, folder):
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert "Interrupted" in out
-    assert load_mixture(folder / "r" / "model.json").interrupted_
+    assert Run.load(folder / "r").model.interrupted_
     assert len(pd.read_csv(folder / "r" / "segments.csv")) == 120
 
 

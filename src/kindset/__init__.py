@@ -16,6 +16,7 @@ _LAZY = {
     "datasets": None,
     "evaluation": None,
     "ordinal": None,
+    "runs": None,
 }
 
 __all__ = ["__version__", *sorted(_LAZY)]

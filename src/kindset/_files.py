@@ -9,8 +9,8 @@ from pathlib import Path
 
 from kindset.exceptions import InputError
 
-MARKER = "provenance.json"
-"""Every output folder has this file; a folder without it is not ours to replace."""
+MARKERS = ("run.json", "demo.json")
+"""Every output folder has one of these files; a folder without is not ours to replace."""
 
 
 def write_text(path: Path, text: str) -> None:
@@ -35,7 +35,7 @@ def check_output_folder(path: Path, *, force: bool) -> None:
         raise InputError(f"{path} is a file; choose another --out.")
     if not any(path.iterdir()):
         return
-    if not (path / MARKER).exists():
+    if not any((path / marker).exists() for marker in MARKERS):
         raise InputError(f"{path} holds files that Kindset did not write; choose another --out.")
     if not force:
         raise InputError(f"{path} exists already; choose another --out, or replace it: --force.")

@@ -68,8 +68,8 @@ def cluster(
 ) -> None:
     """Find groups in a table of ordered answers.
 
-    Writes a folder with every row's segment and probabilities (segments.csv), the model
-    (model.json), figures, and a summary in words.
+    Writes a folder with every row's segment and probabilities (segments.csv), figures, a summary
+    in words, and the run itself with its model, for `kindset predict` and `kindset compare`.
     """
     if method not in _survey.METHODS:
         raise InputError(f"--method must be one of {', '.join(_survey.METHODS)}, not {method!r}.")
@@ -89,7 +89,7 @@ def cluster(
     with output_folder(folder, force=force) as stage:
         _survey.write_survey(result, stage)
     if as_json:
-        typer.echo(json.dumps({**_survey.provenance(result), "out": str(folder)}))
+        typer.echo(json.dumps({**_survey.facts(result), "out": str(folder)}))
     else:
         typer.echo(f"\n{_survey.summarise(result)}\n\nWritten to {folder}/")
     if result.interrupted:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kindset._files import MARKER, check_output_folder, output_folder, write_text
+from kindset._files import check_output_folder, output_folder, write_text
 from kindset._version import __version__
 from kindset.cli import _survey
 from kindset.cli._options import Debug, Force
@@ -39,7 +39,7 @@ def demo(
             (stage / method).mkdir()
             _survey.write_survey(result, stage / method)
         note = {"kindset": __version__, "command": ["kindset", "demo"], "best": best}
-        write_text(stage / MARKER, json.dumps(note) + "\n")
+        write_text(stage / "demo.json", json.dumps(note) + "\n")
     typer.echo("")
     for method, result in results.items():
         typer.echo(

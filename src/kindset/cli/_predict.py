@@ -12,6 +12,7 @@ from kindset.cli._survey import memberships
 from kindset.cli._tables import read_table, take_ids
 from kindset.exceptions import InputError
 from kindset.ordinal import load_mixture
+from kindset.runs import Run
 
 
 def predict(
@@ -31,7 +32,9 @@ def predict(
     """Assign new rows to the segments of an earlier run."""
     if out is not None and out.exists() and not force:
         raise InputError(f"{out} exists already; choose another --out, or replace it: --force.")
-    mixture = load_mixture(model / "model.json" if model.is_dir() else model)
+    mixture = Run.load(model).model if model.is_dir() else load_mixture(model)
+    if mixture is None:
+        raise InputError(f"the run {model} holds no model to predict with.")
     table = read_table(data)
     ids = take_ids(table, id_column)
     names = list(getattr(mixture, "feature_names_in_", table.columns))

@@ -1,7 +1,7 @@
 """Clustering of a survey table: from the table to a folder that an analyst can read."""
 
-import json
 import sys
+import time
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kindset._files import MARKER, write_text
-from kindset._version import __version__
+from kindset._files import write_text
 from kindset.ordinal import (
     ComponentSelection,
     OrdinalMixture,
     SegmentProfileDisplay,
     SelectionDisplay,
+    answer_positions,
     describe_segments,
-    save_mixture,
     select_components,
 )
+from kindset.runs import Run, fingerprint
 
 METHODS = {
     "bos": ("bos", "BOS (binary ordinal search)"),
@@ -61,6 +61,7 @@ class SurveyResult:
     options: SurveyOptions
     model: OrdinalMixture
     selection: ComponentSelection | None
+    seconds: float
 
     @property
     def interrupted(self) -> bool:
@@ -77,10 +78,11 @@ def fit_survey(survey: Survey, options: SurveyOptions) -> SurveyResult:
         "n_jobs": options.n_jobs,
         "verbose": int(options.progress),
     }
+    begin = time.perf_counter()
     if len(options.n_components) == 1:
         model = OrdinalMixture(options.n_components[0], **parameters)
         model.fit(survey.answers, sample_weight=survey.weights)
-        return SurveyResult(survey, options, model, None)
+        return SurveyResult(survey, options, model, None, time.perf_counter() - begin)
     selection = select_components(
         survey.answers,
         options.n_components,
@@ -88,7 +90,8 @@ def fit_survey(survey: Survey, options: SurveyOptions) -> SurveyResult:
         sample_weight=survey.weights,
         **parameters,
     )
-    return SurveyResult(survey, options, selection.model, selection)
+    seconds = time.perf_counter() - begin
+    return SurveyResult(survey, options, selection.model, selection, seconds)
 
 
 def summarise(result: SurveyResult) -> str:
@@ -150,7 +153,6 @@ def write_survey(result: SurveyResult, folder: Path) -> None:
     survey, model = result.survey, result.model
     table = memberships(model, survey.answers, survey.ids)
     table.to_csv(folder / "segments.csv", index=False, float_format="%.6f")
-    save_mixture(model, folder / "model.json")
     write_text(folder / "summary.txt", summarise(result) + "\n")
     profile = SegmentProfileDisplay.from_estimator(
         model, survey.answers, questions=survey.questions, sample_weight=survey.weights
@@ -159,28 +161,54 @@ def write_survey(result: SurveyResult, folder: Path) -> None:
     if result.selection is not None:
         result.selection.path.to_csv(folder / "selection.csv")
         _save_figure(SelectionDisplay(result.selection).plot().figure_, folder / "selection")
-    write_text(folder / MARKER, json.dumps(provenance(result), indent=1) + "\n")
+    as_run(result).write(folder)
 
 
-def provenance(result: SurveyResult) -> dict[str, Any]:
-    """Return what was run, with what, and what came out, for machines."""
+def as_run(result: SurveyResult) -> Run:
+    """Return the result as a run that can be saved and compared."""
+    survey, model, options = result.survey, result.model, result.options
+    return Run(
+        labels=model.labels_,
+        space=answer_positions(model, survey.answers),
+        name=f"{options.method}, K = {len(model.weights_)}, seed {options.seed}",
+        method=options.method,
+        parameters={
+            "n_components": len(model.weights_),
+            "tried": options.n_components,
+            "criterion": None if result.selection is None else options.criterion,
+            "n_init": options.n_init,
+        },
+        seed=options.seed,
+        data=fingerprint(survey.answers),
+        timings={"fit": result.seconds},
+        metrics=_metrics(result),
+        command=["kindset", *sys.argv[1:]],
+        model=model,
+    )
+
+
+def _metrics(result: SurveyResult) -> dict[str, float]:
+    survey, model = result.survey, result.model
+    return {
+        "log_likelihood": model.log_likelihood_,
+        "bic": model.bic(survey.answers, survey.weights),
+        "icl": model.icl(survey.answers, survey.weights),
+    }
+
+
+def facts(result: SurveyResult) -> dict[str, Any]:
+    """Return what came out, for machines."""
     model, selection = result.model, result.selection
     return {
-        "kindset": __version__,
-        "command": ["kindset", *sys.argv[1:]],
         "method": result.options.method,
         "seed": result.options.seed,
-        "n_init": result.options.n_init,
         "n_rows": len(result.survey.answers),
         "questions": list(result.survey.answers.columns),
         "n_segments": len(model.weights_),
-        "criterion": None if selection is None else selection.criterion,
         "found_structure": None if selection is None else selection.found_structure,
-        "weights": [float(w) for w in model.weights_],
+        "weights": [float(weight) for weight in model.weights_],
         "sizes": np.bincount(model.labels_, minlength=len(model.weights_)).tolist(),
-        "log_likelihood": model.log_likelihood_,
-        "bic": model.bic(result.survey.answers, result.survey.weights),
-        "icl": model.icl(result.survey.answers, result.survey.weights),
+        **_metrics(result),
         "converged": model.converged_,
         "interrupted": result.interrupted,
     }

@@ -7,6 +7,7 @@ from kindset.ordinal._mixture import OrdinalMixture
 from kindset.ordinal._profiles import (
     QuestionProfile,
     SegmentProfiles,
+    answer_positions,
     describe_segments,
     profile_segments,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "SegmentProfileDisplay",
     "SegmentProfiles",
     "SelectionDisplay",
+    "answer_positions",
     "bos_coefficients",
     "bos_pmf",
     "describe_segments",

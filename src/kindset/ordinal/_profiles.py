@@ -133,6 +133,32 @@ def profile_segments(
     return SegmentProfiles(sizes, certain / np.maximum(sizes, 1e-300), profiles)
 
 
+def answer_positions(model: OrdinalMixture, X: Any) -> FloatArray:
+    """Place every answer on its scale, a missing one where the mixture expects it.
+
+    Parameters
+    ----------
+    model : OrdinalMixture
+        A fitted mixture.
+    X : array-like or DataFrame of shape (n_samples, n_features)
+        Answers.
+
+    Returns
+    -------
+    positions : ndarray of shape (n_samples, n_features)
+        From 0 (first category) to 1 (last); the space in which the segments can be evaluated.
+    """
+    codes = model._encode(X)
+    membership = model.predict_proba(X)
+    out = np.empty(codes.shape)
+    for j, levels in enumerate(model.categories_):
+        place = np.linspace(0, 1, len(levels)) if len(levels) > 1 else np.full(len(levels), 0.5)
+        expected = membership @ (model.pmf(j)[:, : len(levels)] @ place)
+        missing = codes[:, j] == len(levels)
+        out[:, j] = np.where(missing, expected, np.append(place, 0.0)[codes[:, j]])
+    return out
+
+
 def describe_segments(
     model: OrdinalMixture,
     X: Any,

@@ -1,0 +1,7 @@
+"""Runs: a partition, the space it was made in, the model, and where it all came from."""
+
+from kindset.runs._fingerprint import Fingerprint, fingerprint
+from kindset.runs._foreign import load_runs
+from kindset.runs._run import Run, check_same_data
+
+__all__ = ["Fingerprint", "Run", "check_same_data", "fingerprint", "load_runs"]

@@ -1,0 +1,274 @@
+"""What a run is, and how it stands on disk."""
+
+import json
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kindset._files import output_folder, write_text
+from kindset.exceptions import InputError
+from kindset.runs._fingerprint import Fingerprint
+from kindset.runs._models import read_model, write_model
+
+FORMAT = "kindset-run"
+VERSION = 1
+RUN_FILE = "run.json"
+
+_PACKAGES = ("kindset", "numpy", "scipy", "scikit-learn", "numba", "pandas", "torch")
+
+
+def package_versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages that decide a result."""
+    found = {"python": platform.python_version()}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A partition of some data, the space it was made in, and where it came from.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n_samples,)
+        The group of each sample.
+    space : array-like of shape (n_samples, n_dimensions) or None
+        The embedding or the features that the partition lives in.
+    name : str
+        What to call it in rankings and reports.
+    method : str
+        How the partition was made.
+    parameters : dict
+        Its parameters, as far as JSON can hold them.
+    seed : int or None
+        The seed of its random numbers.
+    data : Fingerprint or None
+        What it was made on.
+    timings : dict of str to float
+        Seconds by stage.
+    metrics : dict of str to float
+        Whatever was measured.
+    command : list of str or None
+        The command that made it.
+    versions : dict of str to str
+        Versions of the packages involved.
+    created : str
+        When, in UTC.
+    model : estimator or None
+        The fitted model.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from kindset.runs import Run
+    >>> run = Run([0, 0, 1], space=[[0.0], [0.1], [5.0]], name="by hand")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run.save(f"{folder}/first")
+    ...     Run.load(f"{folder}/first").labels
+    array([0, 0, 1])
+    """
+
+    labels: NDArray[np.int64]
+    space: NDArray[np.floating[Any]] | None = None
+    name: str = "run"
+    method: str = "unknown"
+    parameters: dict[str, Any] = field(default_factory=dict)
+    seed: int | None = None
+    data: Fingerprint | None = None
+    timings: dict[str, float] = field(default_factory=dict)
+    metrics: dict[str, float] = field(default_factory=dict)
+    command: list[str] | None = None
+    versions: dict[str, str] = field(default_factory=package_versions)
+    created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    model: Any = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", _check_labels(self.labels, self.name))
+        if self.space is not None:
+            object.__setattr__(self, "space", _check_space(self.space, self.labels, self.name))
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of groups; the label -1 (noise) is not one."""
+        return len(set(self.labels.tolist()) - {-1})
+
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Write the run to a new folder in one step.
+
+        Parameters
+        ----------
+        path : path-like
+            The folder. It appears when the run is whole; a crash leaves nothing that loads.
+        force : bool, default=False
+            Whether to replace an earlier run.
+        """
+        with output_folder(Path(path), force=force) as stage:
+            self.write(stage)
+
+    def write(self, folder: Path) -> None:
+        """Write the run's files into a folder that is being filled; `save` does that and more."""
+        np.save(folder / "labels.npy", self.labels, allow_pickle=False)
+        if self.space is not None:
+            np.save(folder / "space.npy", self.space, allow_pickle=False)
+        document = {
+            "format": FORMAT,
+            "version": VERSION,
+            "has_space": self.space is not None,
+            "model": None if self.model is None else write_model(self.model, folder / "model"),
+            "data": None if self.data is None else asdict(self.data),
+            **{name: getattr(self, name) for name in _PLAIN},
+        }
+        text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False, default=_plain)
+        write_text(folder / RUN_FILE, text + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a run folder.
+
+        Parameters
+        ----------
+        path : path-like
+            The folder.
+
+        Returns
+        -------
+        run : Run
+
+        Raises
+        ------
+        InputError
+            If it is not a run, is damaged, or has a version this release cannot read.
+        """
+        folder = Path(path)
+        document = _read_document(folder)
+        try:
+            plain = {name: document[name] for name in _PLAIN}
+            data = document["data"]
+            if data is not None:
+                data = Fingerprint(tuple(data["shape"]), data["dtype"], data["sha256"])
+            space = read_array(folder / "space.npy") if document["has_space"] else None
+            model = document["model"]
+        except (KeyError, TypeError) as error:
+            raise InputError(
+                f"the run {folder} is damaged: {error} is missing or wrong."
+            ) from error
+        return cls(
+            labels=read_array(folder / "labels.npy"),
+            space=space,
+            data=data,
+            model=None if model is None else read_model(model, folder / "model"),
+            **plain,
+        )
+
+
+_PLAIN = ("name", "method", "parameters", "seed", "timings", "metrics", "command", "versions",
+          "created")  # fmt: skip
+
+
+def check_same_data(runs: Sequence[Run]) -> None:
+    """Refuse to compare runs that were made on different data.
+
+    Raises
+    ------
+    InputError
+        Naming the first pair that differs, and how.
+    """
+    first = runs[0]
+    for run in runs[1:]:
+        if len(run) != len(first):
+            raise InputError(
+                f"the runs {first.name!r} and {run.name!r} cannot be compared: they have "
+                f"{len(first)} and {len(run)} samples."
+            )
+    known = [run for run in runs if run.data is not None]
+    for run in known[1:]:
+        reference = known[0].data
+        assert reference is not None
+        assert run.data is not None
+        reason = reference.differs_from(run.data)
+        if reason:
+            raise InputError(
+                f"the runs {known[0].name!r} and {run.name!r} cannot be compared: they were made "
+                f"on different data ({reason})."
+            )
+
+
+def read_array(path: Path) -> NDArray[Any]:
+    """Read an npy file that can run no code."""
+    try:
+        array: NDArray[Any] = np.load(path, allow_pickle=False)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}.") from error
+    except (ValueError, EOFError) as error:
+        raise InputError(f"{path} is not a readable npy file: {error}.") from error
+    if not isinstance(array, np.ndarray):
+        raise InputError(f"{path} is not a readable npy file.")
+    return array
+
+
+def _read_document(folder: Path) -> dict[str, Any]:
+    path = folder / RUN_FILE
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{folder} is not a run: cannot read {RUN_FILE} in it.") from error
+    except ValueError as error:
+        raise InputError(f"the run {folder} is damaged: {RUN_FILE} is not valid JSON.") from error
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise InputError(f"{folder} is not a run: {RUN_FILE} is something else.")
+    if document.get("version") != VERSION:
+        raise InputError(
+            f"the run {folder} has version {document.get('version')!r}, but this release of "
+            f"Kindset reads version {VERSION}."
+        )
+    return document
+
+
+def _check_labels(labels: Any, name: str) -> NDArray[np.int64]:
+    array = np.asarray(labels)
+    if array.ndim != 1 or len(array) == 0:
+        raise InputError(f"the labels of {name!r} must be a non-empty list, not of shape "
+                         f"{array.shape}.")  # fmt: skip
+    if array.dtype.kind not in "iu":
+        raise InputError(f"the labels of {name!r} must be whole numbers, not {array.dtype}.")
+    return array.astype(np.int64)
+
+
+def _check_space(space: Any, labels: NDArray[np.int64], name: str) -> NDArray[np.floating[Any]]:
+    array = np.asarray(space)
+    if array.ndim != 2 or array.shape[1] == 0 or array.dtype.kind not in "iufb":
+        raise InputError(
+            f"the space of {name!r} must be a table of numbers, not {array.dtype} of shape "
+            f"{array.shape}."
+        )
+    if len(array) != len(labels):
+        raise InputError(f"the space of {name!r} has {len(array)} rows for {len(labels)} labels.")
+    if array.dtype.kind != "f":
+        array = array.astype(np.float64)
+    if not np.isfinite(array).all():
+        raise InputError(f"the space of {name!r} holds NaN or infinite numbers.")
+    return array
+
+
+def _plain(value: Any) -> Any:
+    """Turn numpy's numbers and arrays into JSON's."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return str(value)

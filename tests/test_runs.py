@@ -1,0 +1,259 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from sklearn.cluster import KMeans
+
+from kindset import OrdinalMixture
+from kindset.exceptions import InputError
+from kindset.runs import Run, check_same_data, fingerprint, load_runs
+
+LABELS = np.array([0, 0, 1, 1, 2])
+SPACE = np.arange(10.0).reshape(5, 2)
+
+
+def make_run(**changes):
+    X = np.tile([[1, 2], [2, 1]], (5, 1))
+    model = OrdinalMixture(1).fit(X)
+    known = {
+        "labels": LABELS,
+        "space": SPACE,
+        "name": "ünïcode / name",
+        "method": "bos",
+        "parameters": {"k": np.int64(3), "rate": np.float64(0.1), "list": np.arange(2)},
+        "seed": 7,
+        "data": fingerprint(X),
+        "timings": {"fit": 0.1},
+        "metrics": {"bic": 1 / 3},
+        "command": ["kindset", "cluster"],
+        "model": model,
+    }
+    return Run(**{**known, **changes})
+
+
+def test_round_trip(tmp_path):
+    run = make_run()
+    run.save(tmp_path / "run")
+    again = Run.load(tmp_path / "run")
+    assert_array_equal(again.labels, run.labels)
+    assert_array_equal(again.space, run.space)
+    for name in ("name", "method", "seed", "data", "timings", "metrics", "command", "versions",
+                 "created"):  # fmt: skip
+        assert getattr(again, name) == getattr(run, name), name
+    assert again.parameters == {"k": 3, "rate": 0.1, "list": [0, 1]}
+    assert_array_equal(again.model.modes_, run.model.modes_)
+    assert again.n_clusters == 3
+    assert len(again) == 5
+
+
+def test_run_without_space_model_or_data(tmp_path):
+    Run(LABELS).save(tmp_path / "run")
+    again = Run.load(tmp_path / "run")
+    assert again.space is None
+    assert again.model is None
+    assert again.data is None
+
+
+def test_noise_is_no_cluster():
+    assert Run([-1, 0, 1, -1]).n_clusters == 2
+
+
+def test_float32_space_stays_float32(tmp_path):
+    Run(LABELS, SPACE.astype(np.float32)).save(tmp_path / "run")
+    assert Run.load(tmp_path / "run").space.dtype == np.float32
+
+
+def test_never_replaces_unasked(tmp_path):
+    Run(LABELS).save(tmp_path / "run")
+    with pytest.raises(InputError, match="exists already"):
+        Run(LABELS).save(tmp_path / "run")
+    Run(LABELS, name="second").save(tmp_path / "run", force=True)
+    assert Run.load(tmp_path / "run").name == "second"
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_unknown_model_leaves_nothing_behind(tmp_path):
+    with pytest.raises(InputError, match="models of type KMeans cannot be saved"):
+        Run(LABELS, model=KMeans()).save(tmp_path / "run")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"labels": [[0, 1]]}, "must be a non-empty list"),
+        ({"labels": []}, "must be a non-empty list"),
+        ({"labels": [0.5, 1, 2, 3, 4]}, "whole numbers"),
+        ({"space": SPACE[:3]}, "has 3 rows for 5 labels"),
+        ({"space": SPACE[0]}, "table of numbers"),
+        ({"space": np.full((5, 2), np.nan)}, "NaN or infinite"),
+        ({"space": np.array([["a"]] * 5)}, "table of numbers"),
+    ],
+)
+def test_wrong_content(changes, message):
+    with pytest.raises(InputError, match=message):
+        make_run(**changes)
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        ("run.json", "{", "not valid JSON"),
+        ("run.json", "[]", "is not a run"),
+        ("run.json", '{"format": "kindset-run", "version": 9}', "has version 9"),
+        ("run.json", '{"format": "kindset-run", "version": 1}', "is damaged"),
+        ("labels.npy", "junk", "not a readable npy"),
+        ("space.npy", "", "npy"),
+        ("model/model.json", "{}", "is not a mixture"),
+    ],
+)
+def test_damaged_folder(tmp_path, file, content, message):
+    make_run().save(tmp_path / "run")
+    (tmp_path / "run" / file).write_text(content)
+    with pytest.raises(InputError, match=message):
+        Run.load(tmp_path / "run")
+
+
+def test_pickles_are_not_read(tmp_path):
+    Run(LABELS).save(tmp_path / "run")
+    np.save(tmp_path / "run" / "labels.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    with pytest.raises(InputError, match="not a readable npy"):
+        Run.load(tmp_path / "run")
+
+
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    file=st.sampled_from(["run.json", "labels.npy", "space.npy", "model/model.json"]),
+    cut=st.floats(0, 1),
+    junk=st.binary(max_size=6),
+)
+def test_truncated_files_never_load(tmp_path, file, cut, junk):
+    folder = tmp_path / "run"
+    make_run().save(folder, force=True)
+    whole = (folder / file).read_bytes()
+    (folder / file).write_bytes(whole[: int(cut * (len(whole) - 8))] + junk)
+    with pytest.raises(InputError):
+        Run.load(folder)
+
+
+def test_a_crash_leaves_no_half_run(tmp_path):
+    """Kill -9 while runs are written over and over: whatever loads is whole."""
+    code = (
+        "import numpy as np, sys; from kindset.runs import Run\n"
+        "X = np.random.default_rng(0).random((20000, 40)); labels = np.arange(20000) % 7\n"
+        "print('ready', flush=True)\n"
+        "for i in range(10**6): Run(labels, X, name=str(i)).save(sys.argv[1], force=True)"
+    )
+    for wait in (0.05, 0.11, 0.23):
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, str(tmp_path / "run")], stdout=subprocess.PIPE
+        )
+        process.stdout.readline()
+        time.sleep(wait)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+        if (tmp_path / "run").exists():
+            assert Run.load(tmp_path / "run").space.shape == (20000, 40)
+    Run(LABELS).save(tmp_path / "run", force=True)
+    assert len(Run.load(tmp_path / "run")) == 5
+
+
+class TestForeign:
+    def test_npz(self, tmp_path):
+        np.savez(tmp_path / "a.npz", labels=LABELS, embedding=SPACE)
+        np.savez(tmp_path / "b.npz", labels=np.array(list("xxyyz")))
+        first, second = load_runs([tmp_path / "a.npz", tmp_path / "b.npz"])
+        assert (first.name, second.name) == ("a", "b")
+        assert_array_equal(first.space, SPACE)
+        assert_array_equal(second.labels, LABELS)
+        assert second.space is None
+
+    def test_csv_with_npy(self, tmp_path):
+        pd.DataFrame({"id": range(5), "cluster": LABELS}).to_csv(tmp_path / "c.csv", index=False)
+        np.save(tmp_path / "c.npy", SPACE)
+        (run,) = load_runs([tmp_path / "c.csv"])
+        assert_array_equal(run.labels, LABELS)
+        assert_array_equal(run.space, SPACE)
+
+    def test_folders_and_names(self, tmp_path):
+        for name in ("b", "a"):
+            Run(LABELS, SPACE, name="same").save(tmp_path / "all" / name)
+        runs = load_runs([tmp_path / "all", tmp_path / "all" / "a"])
+        assert [run.name for run in runs] == ["same #1", "same #2", "same #3"]
+
+    @pytest.mark.parametrize(
+        ("name", "content", "message"),
+        [
+            ("x.npz", b"junk", "not a readable npz"),
+            ("x.csv", b"", "not a readable CSV"),
+            ("x.csv", b"label\n1\n\n,\n", "x.csv"),
+            ("x.txt", b"", "neither a run folder nor"),
+        ],
+    )
+    def test_wrong_files(self, tmp_path, name, content, message):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(InputError, match=message):
+            load_runs([tmp_path / name])
+
+    def test_nothing_there(self, tmp_path):
+        with pytest.raises(InputError, match="there is no file or folder"):
+            load_runs([tmp_path / "none"])
+        with pytest.raises(InputError, match="neither a run nor a folder of runs"):
+            load_runs([tmp_path])
+        with pytest.raises(InputError, match="no runs"):
+            load_runs([])
+        np.savez(tmp_path / "n.npz", other=LABELS)
+        with pytest.raises(InputError, match="no array `labels`"):
+            load_runs([tmp_path / "n.npz"])
+
+
+class TestSameData:
+    def test_same(self):
+        X = pd.DataFrame({"a": [1, 2, 3, 4, 5]})
+        runs = [Run(LABELS, name=name, data=fingerprint(X)) for name in "ab"]
+        check_same_data([*runs, Run(LABELS, name="foreign")])
+
+    @pytest.mark.parametrize(
+        ("other", "reason"),
+        [
+            (np.zeros((5, 3)), "shapes"),
+            (np.zeros((5, 2), dtype=np.float32), "types"),
+            (np.ones((5, 2)), "same shape, other values"),
+        ],
+    )
+    def test_different(self, other, reason):
+        runs = [
+            Run(LABELS, name="a", data=fingerprint(np.zeros((5, 2)))),
+            Run(LABELS, name="b"),
+            Run(LABELS, name="c", data=fingerprint(other)),
+        ]
+        with pytest.raises(InputError, match=f"'a' and 'c' cannot be compared.*{reason}"):
+            check_same_data(runs)
+
+    def test_other_length(self):
+        with pytest.raises(InputError, match="5 and 2 samples"):
+            check_same_data([Run(LABELS), Run([0, 1])])
+
+    def test_column_names_count_the_index_does_not(self):
+        frame = pd.DataFrame({"a": [1, 2], "b": ["x", None]})
+        assert fingerprint(frame) == fingerprint(frame.set_axis([5, 6]))
+        assert fingerprint(frame) != fingerprint(frame.rename(columns={"a": "z"}))
+        assert fingerprint(frame) == fingerprint(frame.copy())
+
+
+def test_run_json_is_readable_by_people(tmp_path):
+    make_run().save(tmp_path / "run")
+    document = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))
+    assert document["format"] == "kindset-run"
+    assert document["name"] == "ünïcode / name"
+    assert "kindset" in document["versions"]
