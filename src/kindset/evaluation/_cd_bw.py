@@ -1,5 +1,7 @@
 """The CDbw index: cohesion and separation of clusters through representative points."""
 
+from itertools import pairwise
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -125,7 +127,7 @@ def _separation(
 
 def _cd_bw(members: Members) -> float:
     starts, sizes = members.starts, members.sizes
-    clusters = [members.points[a:b] for a, b in zip(starts[:-1], starts[1:], strict=True)]
+    clusters = [members.points[a:b] for a, b in pairwise(starts)]
     deviations = np.array(
         [np.sqrt(c.var(axis=0, ddof=1).sum()) if len(c) > 1 else 0.0 for c in clusters]
     )

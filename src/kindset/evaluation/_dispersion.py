@@ -125,18 +125,18 @@ def davies_bouldin_contributions(space: Space, partitions: Partitions) -> Davies
 
 
 def _scales(space: Space) -> NDArray[np.float64]:
-    """Standard deviations along the principal axes, descending, exact zeros for null directions."""
+    """Return the deviations along the principal axes, descending, 0 for null directions."""
     X = space.X
     n, p = X.shape
     gram = X.T @ X if p <= n else X @ X.T
     eigenvalues = np.sort(np.linalg.eigvalsh(gram / (n - 1)))[::-1]
     floor = eigenvalues[0] * max(n, p) * np.finfo(np.float64).eps
     eigenvalues = np.where(eigenvalues > floor, eigenvalues, 0.0)
-    return np.sqrt(np.pad(eigenvalues, (0, p - len(eigenvalues))))
+    return np.asarray(np.sqrt(np.pad(eigenvalues, (0, p - len(eigenvalues)))))
 
 
 def _expected_r2(scales: NDArray[np.float64], n: int, k: int) -> tuple[float, int]:
-    """Expected R² of K clusters in a uniform box with these edges, and the dimension p*."""
+    """Return the R² expected of K clusters in a uniform box with these edges, and p*."""
     positive = scales[scales > 0][: max(1, min(len(scales), k - 1))]
     q = np.arange(1, len(positive) + 1)
     edges = np.exp((np.cumsum(np.log(positive)) - np.log(k)) / q)

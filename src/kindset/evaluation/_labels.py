@@ -153,3 +153,17 @@ class Partitions:
     def clusters(self, i: int) -> slice:
         """Where partition `i` lies in arrays over all clusters."""
         return slice(int(self.offsets[i]), int(self.offsets[i + 1]))
+
+    def select(
+        self, rows: NDArray[np.intp], points: NDArray[np.intp] | None = None
+    ) -> "Partitions":
+        """Take some of the partitions, on some of the points, if that leaves no cluster empty."""
+        codes = self.codes[rows] if points is None else self.codes[np.ix_(rows, points)]
+        offsets = np.concatenate([[0], np.cumsum(self.n_clusters[rows])])
+        sizes = [self.sizes[self.clusters(int(row))] for row in rows]
+        return Partitions(
+            codes=np.ascontiguousarray(codes),
+            sizes=np.concatenate(sizes),
+            offsets=offsets.astype(np.int64),
+            names=tuple(self.names[row] for row in rows),
+        )

@@ -51,6 +51,8 @@ class Index:
         for rows of point weights; it makes the bootstrap possible.
     sampled : callable, optional
         ``sampled(space, partitions, points)`` estimates the values and their standard errors.
+    undefined_when : str
+        Completes "is not defined where …" for partitions of two clusters or more.
     metrics : tuple of str
     takes_left_out : bool
         Whether the kernel itself skips points with code -1.
@@ -63,6 +65,7 @@ class Index:
     scores: Callable[[Space, Partitions], NDArray[np.float64]] | None = None
     contributions: Callable[[Space, Partitions], Contributions] | None = None
     sampled: Sampler | None = None
+    undefined_when: str = "all points lie in one place"
     metrics: tuple[str, ...] = ("euclidean",)
     takes_left_out: bool = False
 
@@ -95,6 +98,7 @@ INDICES: dict[str, Index] = {
             larger_is_better=True,
             needs="statistics",
             contributions=calinski_harabasz_contributions,
+            undefined_when="every point is a cluster of its own",
         ),
         Index(
             "davies_bouldin",
@@ -109,6 +113,7 @@ INDICES: dict[str, Index] = {
             larger_is_better=True,
             needs="statistics",
             contributions=cubic_clustering_contributions,
+            undefined_when="the clusters explain all of the variance or none can be expected",
         ),
         Index(
             "dunn",
@@ -116,6 +121,7 @@ INDICES: dict[str, Index] = {
             larger_is_better=True,
             needs="distances",
             scores=dunn_scores,
+            undefined_when="every cluster is a single place, so that no diameter is positive",
             metrics=METRICS,
         ),
         Index(
@@ -124,10 +130,18 @@ INDICES: dict[str, Index] = {
             larger_is_better=False,
             needs="distances",
             scores=c_index_scores,
+            undefined_when="no cluster has two points or all distances are equal",
             metrics=METRICS,
         ),
         Index("s_dbw", "S_Dbw", larger_is_better=False, needs="statistics", scores=s_dbw_scores),
-        Index("cd_bw", "CDbw", larger_is_better=True, needs="statistics", scores=cd_bw_scores),
+        Index(
+            "cd_bw",
+            "CDbw",
+            larger_is_better=True,
+            needs="statistics",
+            scores=cd_bw_scores,
+            undefined_when="every cluster is a single place",
+        ),
     )
 }
 

@@ -46,7 +46,7 @@ def check_spaces(
     """Check several spaces of the same points."""
     if len(spaces) == 0:
         raise InputError("There is no space to score in; give at least one.")
-    if isinstance(spaces, np.ndarray) and spaces.ndim == 2:
+    if getattr(spaces, "ndim", 3) == 2:
         raise InputError("spaces is one (N, d) array; give a list of such arrays, [X] for one.")
     given = names or [f"space {i}" for i in range(len(spaces))]
     first = check_space(spaces[0], name=given[0])
@@ -93,7 +93,7 @@ class Space:
     @cached_property
     def square_norms(self) -> NDArray[np.float64]:
         """Squared length of each point."""
-        return np.einsum("ij,ij->i", self.X, self.X)
+        return np.asarray(np.einsum("ij,ij->i", self.X, self.X))
 
     @property
     def max_distance(self) -> float:
