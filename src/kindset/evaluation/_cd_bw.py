@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from kindset.evaluation._distances import square_distance
 from kindset.evaluation._labels import Partitions
 from kindset.evaluation._members import Members, each_partition
 from kindset.evaluation._s_dbw import count_within
@@ -30,10 +31,7 @@ def _first_largest(values):  # type: ignore[no-untyped-def]
 def _distances_to(points, place):  # type: ignore[no-untyped-def]
     out = np.empty(points.shape[0])
     for i in range(points.shape[0]):
-        total = 0.0
-        for d in range(points.shape[1]):
-            total += (points[i, d] - place[d]) ** 2
-        out[i] = np.sqrt(total)
+        out[i] = np.sqrt(square_distance(points[i], place))
     return out
 
 

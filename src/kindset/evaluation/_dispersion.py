@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from kindset.evaluation._contributions import cluster_totals, divide
+from kindset.evaluation._distances import square_distance
 from kindset.evaluation._labels import Partitions
 from kindset.evaluation._spaces import Space
 
@@ -28,11 +29,7 @@ def _centroids(X, codes, sizes, offsets, out):  # type: ignore[no-untyped-def]
 def _squares_to_own(X, codes, offsets, centroids, out):  # type: ignore[no-untyped-def]
     for m in range(codes.shape[0]):
         for i in range(X.shape[0]):
-            own = centroids[offsets[m] + codes[m, i]]
-            total = 0.0
-            for d in range(X.shape[1]):
-                total += (X[i, d] - own[d]) ** 2
-            out[m, i] = total
+            out[m, i] = square_distance(X[i], centroids[offsets[m] + codes[m, i]])
 
 
 def centroids(space: Space, partitions: Partitions) -> NDArray[np.float64]:

@@ -20,8 +20,10 @@ TILE_COLUMNS = 256
 _CANCELLATION = 1e-4
 
 
-@njit(cache=True, nogil=True)
-def _square_distance(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+# Sums may be taken in any order, which lets the compiler use vector instructions.
+@njit(cache=True, nogil=True, fastmath={"reassoc"})
+def square_distance(a, b):  # type: ignore[no-untyped-def]
+    """Squared Euclidean distance of two points, from their differences."""
     total = 0.0
     for k in range(a.shape[0]):
         difference = a[k] - b[k]
@@ -44,7 +46,7 @@ def _finish_euclidean(tile, columns, rows, column_norms, row_norms):  # type: ig
         if n_close > 0:
             for r in range(line.shape[0]):
                 if line[r] <= _CANCELLATION * (norm + row_norms[r]):
-                    line[r] = _square_distance(columns[c], rows[r])
+                    line[r] = square_distance(columns[c], rows[r])
         for r in range(line.shape[0]):
             line[r] = np.sqrt(line[r])
 
@@ -62,7 +64,7 @@ def _finish_cosine(tile, columns, rows, column_norms, row_norms):  # type: ignor
         if n_close > 0:
             for r in range(line.shape[0]):
                 if line[r] <= _CANCELLATION:
-                    line[r] = 0.5 * _square_distance(columns[c], rows[r])
+                    line[r] = 0.5 * square_distance(columns[c], rows[r])
 
 
 _FINISH: dict[str, Callable[..., None]] = {

@@ -22,13 +22,20 @@ def _extremes(tile, column_codes, row_codes, between, within):  # type: ignore[n
         for c in range(n_columns):
             code = column_codes[m, c]
             line = tile[c]
+            # Two loops: the compiler vectorises each, but not both in one.
             for r in range(n_rows):
-                value = line[r]
-                same = codes[r] == code
-                other = np.inf if same else value
-                own = value if same else 0.0
+                other = np.inf if codes[r] == code else line[r]
                 nearest[r] = other if other < nearest[r] else nearest[r]
+            for r in range(n_rows):
+                own = line[r] if codes[r] == code else 0.0
                 farthest[r] = own if own > farthest[r] else farthest[r]
+
+
+def _codes_of(
+    codes: NDArray[np.int32], columns: slice, rows: slice
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Codes of a tile, laid out for the kernels: only contiguous rows are vectorised."""
+    return np.ascontiguousarray(codes[:, columns]), np.ascontiguousarray(codes[:, rows])
 
 
 def dunn_scores(space: Space, partitions: Partitions) -> NDArray[np.float64]:
@@ -39,11 +46,10 @@ def dunn_scores(space: Space, partitions: Partitions) -> NDArray[np.float64]:
     n_partitions = partitions.n_partitions
     between = np.full(n_partitions, np.inf)
     within = np.zeros(n_partitions)
-    codes = partitions.codes
     for columns, rows, tile in half_tiles(space):
         nearest = np.full((n_partitions, tile.shape[1]), np.inf)
         farthest = np.zeros((n_partitions, tile.shape[1]))
-        _extremes(tile, codes[:, columns], codes[:, rows], nearest, farthest)
+        _extremes(tile, *_codes_of(partitions.codes, columns, rows), nearest, farthest)
         between = np.minimum(between, nearest.min(axis=1))
         within = np.maximum(within, farthest.max(axis=1))
     return np.where(np.isfinite(between), divide(between, within), np.nan)
@@ -108,7 +114,7 @@ class _DistanceSums:
             diagonal = columns == rows
             _add_histogram(tile, diagonal, scale, self.counts, self.sums)
             within = np.zeros((len(codes), tile.shape[1]))
-            _add_within(tile, codes[:, columns], codes[:, rows], within)
+            _add_within(tile, *_codes_of(codes, columns, rows), within)
             self.within += within.sum(axis=1) * (0.5 if diagonal else 1.0)
         ends = sorted({_split(self.counts, n)[0] for n in wanted})
         self._slots = np.full(_BINS, -1, dtype=np.int32)

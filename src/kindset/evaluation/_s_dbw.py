@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from kindset.evaluation._distances import square_distance
 from kindset.evaluation._labels import Partitions
 from kindset.evaluation._members import Members, each_partition
 from kindset.evaluation._spaces import Space
@@ -17,12 +18,8 @@ def count_within(points, begin, end, place, square_radius, strict):  # type: ign
     """Count the points ``begin..end`` whose squared distance to `place` is at most the radius."""
     count = 0
     for i in range(begin, end):
-        total = 0.0
-        for d in range(place.shape[0]):
-            total += (points[i, d] - place[d]) ** 2
-            if total > square_radius:
-                break
-        if total < square_radius or (total == square_radius and not strict):
+        square = square_distance(points[i], place)
+        if square < square_radius or (square == square_radius and not strict):
             count += 1
     return count
 
