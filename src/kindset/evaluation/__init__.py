@@ -2,6 +2,10 @@
 
 from kindset.evaluation._adaptive import AdaptiveEvaluation
 from kindset.evaluation._dip import dip_statistic, dip_test
+from kindset.evaluation._display_assignment import AssignmentDisplay
+from kindset.evaluation._display_graph import CorrelationGraphDisplay
+from kindset.evaluation._display_scores import RankingDisplay, ScoreHeatmapDisplay
+from kindset.evaluation._display_spaces import SpacesDisplay
 from kindset.evaluation._external import (
     adjusted_rand,
     clustering_accuracy,
@@ -27,8 +31,13 @@ from kindset.evaluation._warnings import EvidenceWarning
 __all__ = [
     "INDICES",
     "AdaptiveEvaluation",
+    "AssignmentDisplay",
+    "CorrelationGraphDisplay",
     "EvidenceWarning",
     "Index",
+    "RankingDisplay",
+    "ScoreHeatmapDisplay",
+    "SpacesDisplay",
     "adjusted_rand",
     "c_index",
     "calinski_harabasz",
