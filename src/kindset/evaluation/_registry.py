@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from kindset.evaluation._c_index import c_index_scores
 from kindset.evaluation._cd_bw import cd_bw_scores
 from kindset.evaluation._contributions import Contributions
 from kindset.evaluation._dispersion import (
@@ -14,8 +15,8 @@ from kindset.evaluation._dispersion import (
     cubic_clustering_contributions,
     davies_bouldin_contributions,
 )
+from kindset.evaluation._dunn import dunn_scores
 from kindset.evaluation._labels import Partitions
-from kindset.evaluation._pairs import c_index_scores, dunn_scores
 from kindset.evaluation._s_dbw import s_dbw_scores
 from kindset.evaluation._silhouette import (
     macro_silhouette_contributions,
