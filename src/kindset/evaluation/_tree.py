@@ -5,11 +5,11 @@ single-linkage tree then depends on the order of the items. Here, components tha
 same height are merged in one step, so the tree is a function of the distances alone.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
 
 _MIN_CLUSTER_SIZE = 2
 # Heights this close, relatively, are one height.
@@ -36,37 +36,51 @@ def mutual_reachability(distances: NDArray[np.float64], min_samples: int) -> NDA
     return np.asarray(np.maximum(distances, np.maximum(core[:, None], core[None, :])))
 
 
-def _levels(heights: NDArray[np.float64]) -> list[float]:
-    """Distinct heights, ascending; each stands for all that are no further above it than a tie."""
-    ordered = np.unique(heights)
-    floor = 1e-12 * ordered[-1] if len(ordered) else 0.0
-    levels: list[float] = []
-    for height in ordered:
-        if not levels or height > levels[-1] * (1 + _TIE) + floor:
-            levels.append(0.0 if height <= floor else float(height))
-    return levels
+def _spanning_edges(distances: NDArray[np.float64]) -> list[tuple[float, int, int]]:
+    """Edges of a minimum spanning tree, lowest first: components only ever join along them."""
+    n = len(distances)
+    height = np.full(n, np.inf)
+    source = np.zeros(n, dtype=np.intp)
+    outside = np.ones(n, dtype=bool)
+    edges, current = [], 0
+    for _ in range(n - 1):
+        outside[current] = False
+        closer = outside & (distances[current] < height)
+        height[closer] = distances[current, closer]
+        source[closer] = current
+        current = int(np.argmin(np.where(outside, height, np.inf)))
+        edges.append((float(height[current]), int(source[current]), current))
+    return sorted(edges)
+
+
+def _levels(edges: list[tuple[float, int, int]]) -> Iterator[tuple[float, list[tuple[int, int]]]]:
+    """Group edges into levels: a height and all edges no further above it than a tie."""
+    floor = 1e-12 * edges[-1][0] if edges else 0.0
+    start = 0
+    while start < len(edges):
+        lowest = edges[start][0]
+        end = start
+        while end < len(edges) and edges[end][0] <= lowest * (1 + _TIE) + floor:
+            end += 1
+        yield 0.0 if lowest <= floor else lowest, [(i, j) for _, i, j in edges[start:end]]
+        start = end
 
 
 def multiway_tree(distances: NDArray[np.float64]) -> Node:
     """Single-linkage tree in which everything that joins at a height joins at once."""
     n = len(distances)
-    off_diagonal = distances[~np.eye(n, dtype=bool)]
-    nodes = [Node(np.array([i]), 0.0) for i in range(n)]
     owner = np.arange(n)
-    slack = 1e-12 * (off_diagonal.max() if len(off_diagonal) else 0.0)
-    for level in _levels(off_diagonal):
-        _, labels = connected_components(distances <= level * (1 + _TIE) + slack, directed=False)
-        if len(np.unique(labels)) == len(np.unique(owner)):
-            continue
-        merged: list[Node] = []
-        for label in range(labels.max() + 1):
-            items = np.flatnonzero(labels == label)
-            parts = [nodes[k] for k in np.unique(owner[items])]
-            merged.append(parts[0] if len(parts) == 1 else Node(items, level, parts))
-        nodes, owner = merged, labels
-        if len(nodes) == 1:
-            break
-    return nodes[0]
+    nodes = {i: Node(np.array([i]), 0.0) for i in range(n)}
+    for height, pairs in _levels(_spanning_edges(distances)):
+        joined: dict[int, list[Node]] = {}
+        for i, j in pairs:
+            first, second = sorted((int(owner[i]), int(owner[j])))
+            parts = [*joined.pop(first, [nodes[first]]), *joined.pop(second, [nodes[second]])]
+            joined[first] = parts
+            owner[owner == second] = first
+        for key, parts in joined.items():
+            nodes[key] = Node(np.flatnonzero(owner == key), height, parts)
+    return nodes[int(owner[0])]
 
 
 @dataclass
