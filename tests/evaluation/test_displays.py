@@ -103,7 +103,7 @@ def test_ranking_lists_the_best_on_top():
     assert drawn.ax_.yaxis_inverted()
 
 
-@pytest.mark.parametrize("method", ["pca", "tsne"])
+@pytest.mark.parametrize("method", ["pca", pytest.param("tsne", marks=pytest.mark.slow)])
 def test_spaces_in_two_dimensions(blobs, method):
     X, labels = blobs(n=90, d=4)
     rng = np.random.default_rng(0)

@@ -48,29 +48,67 @@ def squares_to_own(
     return out
 
 
+def _weighted_centers(
+    space: Space,
+    codes: NDArray[np.int32],
+    centers: NDArray[np.float64],
+    weights: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Masses (B, K) and centroids (B, K, d) of one partition under each row of weights.
+
+    A cluster that a sample misses stays where it is.
+    """
+    masses = np.empty((len(weights), len(centers)))
+    moved = np.empty((len(weights), *centers.shape))
+    order = np.argsort(codes, kind="stable")
+    ends = np.cumsum(np.bincount(codes, minlength=len(centers)))
+    for k, members in enumerate(np.split(order, ends[:-1])):
+        part = weights[:, members]
+        masses[:, k] = part.sum(axis=1)
+        shift = part @ (space.X[members] - centers[k])
+        moved[:, k] = centers[k] + shift / np.maximum(masses[:, k], 1e-300)[:, None]
+    return masses, moved
+
+
 @dataclass(frozen=True)
 class Dispersion:
-    """Within-cluster and total sums of squares as sums over points."""
+    """Sums of squares within clusters and in total, for any weights of the points."""
 
+    space: Space
+    partitions: Partitions
+    centers: NDArray[np.float64]
     within: NDArray[np.float64]
-    total: NDArray[np.float64]
-    n_clusters: NDArray[np.int64]
 
     @classmethod
     def measure(cls, space: Space, partitions: Partitions) -> "Dispersion":
-        """Take the squares to the own centroid and to the common one, which is the origin."""
-        within = squares_to_own(space, partitions, centroids(space, partitions))
-        return cls(within, space.square_norms, partitions.n_clusters)
+        """Take the centroids and the squares of the points to their own."""
+        centers = centroids(space, partitions)
+        return cls(space, partitions, centers, squares_to_own(space, partitions, centers))
+
+    @property
+    def n_clusters(self) -> NDArray[np.int64]:
+        """Number of clusters of each partition."""
+        return self.partitions.n_clusters
 
     def sums(
-        self, weights: NDArray[np.float64]
+        self, weights: NDArray[np.float64] | None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Weighted within and total sums of squares, and the number of points."""
-        return (
-            weights @ self.within.T,
-            (weights @ self.total)[:, None],
-            weights.sum(axis=1, keepdims=True),
-        )
+        """Weighted within and total sums of squares, and the number of points.
+
+        Squares are about the centroids and the mean of the weighted points.
+        """
+        if weights is None:
+            total = np.array([[self.space.square_norms.sum()]])
+            return self.within.sum(axis=1)[None, :], total, np.array([[len(self.space.X)]])
+        n = weights.sum(axis=1, keepdims=True)
+        mean = weights @ self.space.X / n
+        spread = weights @ self.space.square_norms - n[:, 0] * (mean**2).sum(axis=1)
+        within = weights @ self.within.T
+        for m, codes in enumerate(self.partitions.codes):
+            centers = self.centers[self.partitions.clusters(m)]
+            masses, moved = _weighted_centers(self.space, codes, centers, weights)
+            within[:, m] -= (masses * ((moved - centers) ** 2).sum(axis=2)).sum(axis=1)
+        return np.maximum(within, 0.0), spread[:, None], n
 
 
 @dataclass(frozen=True)
@@ -79,7 +117,7 @@ class CalinskiHarabasz:
 
     dispersion: Dispersion
 
-    def score(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def score(self, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """As scikit-learn, 1 where every cluster is a single place."""
         within, total, n = self.dispersion.sums(weights)
         k = self.dispersion.n_clusters
@@ -94,36 +132,48 @@ def calinski_harabasz_contributions(space: Space, partitions: Partitions) -> Cal
 
 @dataclass(frozen=True)
 class DaviesBouldin:
-    """Distances to the own centroid per point, and between centroids."""
+    """Distances to the own centroid per point, and the centroids."""
 
-    distances: NDArray[np.float64]
-    centers: NDArray[np.float64]
+    space: Space
     partitions: Partitions
+    centers: NDArray[np.float64]
+    distances: NDArray[np.float64]
 
-    def score(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """As scikit-learn, 0 where all centroids coincide or every cluster is a single place."""
-        columns = []
+    def score(self, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """As scikit-learn, 0 where all centroids coincide or every cluster is a single place.
+
+        Under weights the centroids move, but the distances of points to them are taken as before.
+        """
+        rows = np.ones((1, len(self.space.X))) if weights is None else weights
+        scores = np.empty((len(rows), self.partitions.n_partitions))
         for m, codes in enumerate(self.partitions.codes):
             centers = self.centers[self.partitions.clusters(m)]
-            totals = cluster_totals(weights, self.distances[m], codes, len(centers))
-            masses = cluster_totals(weights, np.ones(len(codes)), codes, len(centers))
-            spread = np.where(masses > 0, totals / np.where(masses > 0, masses, 1.0), 0.0)
-            between = cdist(centers, centers)
-            between[between <= 1e-15 * max(between.max(), 1e-300)] = np.inf
-            worst = ((spread[:, :, None] + spread[:, None, :]) / between).max(axis=2)
-            columns.append(worst.mean(axis=1))
-        return np.column_stack(columns)
+            if weights is None:
+                masses, moved = self.partitions.sizes[self.partitions.clusters(m)], centers[None]
+            else:
+                masses, moved = _weighted_centers(self.space, codes, centers, weights)
+            totals = cluster_totals(rows, self.distances[m], codes, len(centers))
+            spread = np.where(masses > 0, totals / np.maximum(masses, 1e-300), 0.0)
+            for row, places in enumerate(moved):
+                scores[row, m] = _mean_worst_ratio(spread[row], cdist(places, places))
+        return scores
+
+
+def _mean_worst_ratio(spread: NDArray[np.float64], between: NDArray[np.float64]) -> float:
+    """Mean over clusters of the largest ratio of spreads to the distance between centroids."""
+    between[between <= 1e-15 * max(between.max(), 1e-300)] = np.inf
+    return float(((spread[:, None] + spread[None, :]) / between).max(axis=1).mean())
 
 
 def davies_bouldin_contributions(space: Space, partitions: Partitions) -> DaviesBouldin:
     """Measure what the Davies-Bouldin index is made of."""
     centers = centroids(space, partitions)
-    return DaviesBouldin(np.sqrt(squares_to_own(space, partitions, centers)), centers, partitions)
+    distances = np.sqrt(squares_to_own(space, partitions, centers))
+    return DaviesBouldin(space, partitions, centers, distances)
 
 
-def _scales(space: Space) -> NDArray[np.float64]:
+def _scales(X: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the deviations along the principal axes, descending, 0 for null directions."""
-    X = space.X
     n, p = X.shape
     gram = X.T @ X if p <= n else X @ X.T
     eigenvalues = np.sort(np.linalg.eigvalsh(gram / (n - 1)))[::-1]
@@ -150,28 +200,35 @@ class CubicClusteringCriterion:
     """R² of the partition against what a uniform box would give."""
 
     dispersion: Dispersion
-    expected: NDArray[np.float64]
-    p_star: NDArray[np.float64]
 
-    def score(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def score(self, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Undefined where the clusters explain everything or nothing can be expected."""
         within, total, n = self.dispersion.sums(weights)
+        rows = [None] if weights is None else list(weights)
+        boxes = np.array([self._boxes(row) for row in rows])
+        expected, p_star = boxes[:, :, 0], boxes[:, :, 1]
         unexplained = divide(within, np.broadcast_to(total, within.shape))
         with np.errstate(invalid="ignore", divide="ignore"):
-            gain = np.log((1.0 - self.expected) / unexplained)
-            values = gain * np.sqrt(n * self.p_star / 2.0) / (0.001 + self.expected) ** 1.2
+            gain = np.log((1.0 - expected) / unexplained)
+            values = gain * np.sqrt(n * p_star / 2.0) / (0.001 + expected) ** 1.2
         return np.where(np.isfinite(values), values, np.nan)
+
+    def _boxes(self, weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
+        """Return the expected R² and p* for each partition's number of clusters."""
+        X = self.dispersion.space.X
+        if weights is not None:
+            mean = weights @ X / weights.sum()
+            X = np.sqrt(weights)[:, None] * (X - mean)
+        scales = _scales(X)
+        counts = self.dispersion.n_clusters
+        if scales[0] == 0:
+            return np.full((len(counts), 2), np.nan)
+        found = {int(k): _expected_r2(scales, len(X), int(k)) for k in set(counts)}
+        return np.array([found[int(k)] for k in counts], dtype=np.float64)
 
 
 def cubic_clustering_contributions(
     space: Space, partitions: Partitions
 ) -> CubicClusteringCriterion:
     """Measure what the cubic clustering criterion is made of."""
-    scales = _scales(space)
-    n = len(space.X)
-    if scales[0] == 0:
-        nothing = np.full(partitions.n_partitions, np.nan)
-        return CubicClusteringCriterion(Dispersion.measure(space, partitions), nothing, nothing)
-    boxes = [_expected_r2(scales, n, int(k)) for k in partitions.n_clusters]
-    expected, p_star = np.array(boxes, dtype=np.float64).T
-    return CubicClusteringCriterion(Dispersion.measure(space, partitions), expected, p_star)
+    return CubicClusteringCriterion(Dispersion.measure(space, partitions))

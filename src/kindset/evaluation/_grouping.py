@@ -12,6 +12,7 @@ Compat = Literal["paper"] | None
 _MIN_SAMPLES = 3
 # Groups of at most this many spaces are not divided by the size of their scores.
 _WHOLE = 5
+_TIE = 1e-9
 
 
 def _hdbscan(
@@ -75,7 +76,9 @@ def correlation_groups(
     distances = np.maximum(1.0 - correlation, 0.0)
     np.fill_diagonal(distances, 0.0)
     if method == "dbscan":
-        found = DBSCAN(eps=eps, min_samples=2, metric="precomputed").fit_predict(distances)
+        # Distances are rational numbers that often equal eps; rounding must not decide then.
+        radius = eps if compat is not None else eps + _TIE
+        found = DBSCAN(eps=radius, min_samples=2, metric="precomputed").fit_predict(distances)
         return np.asarray(found)
     return density_groups(distances, compat)
 

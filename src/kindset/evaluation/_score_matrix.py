@@ -55,7 +55,7 @@ def _kernel(
     X: NDArray[np.floating], partitions: Partitions, task: ScoreTask
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Rows of values (the first on all points, the others resampled), and standard errors."""
-    index, n = task.index, len(X)
+    index = task.index
     space = Space.prepare(X, task.metric)
     none = np.zeros(partitions.n_partitions)
     if task.points is not None and index.sampled is not None:
@@ -65,7 +65,7 @@ def _kernel(
         assert index.scores is not None
         return index.scores(space, partitions)[None, :], none
     contributions = index.contributions(space, partitions)
-    rows = [contributions.score(np.ones((1, n)))]
+    rows = [contributions.score()]
     if task.weights is not None:
         rows += [
             contributions.score(task.weights[start : start + _WEIGHT_BLOCK].astype(np.float64))

@@ -1,12 +1,15 @@
 """Silhouette values of all points under all partitions."""
 
+from dataclasses import dataclass
+from functools import cached_property
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from kindset.evaluation._cluster_sums import cluster_sum_blocks
-from kindset.evaluation._contributions import PointMeans
 from kindset.evaluation._labels import Partitions
+from kindset.evaluation._silhouette_influence import silhouette_influence
 from kindset.evaluation._spaces import Space
 
 
@@ -45,14 +48,57 @@ def silhouette_values(
     return values
 
 
-def silhouette_contributions(space: Space, partitions: Partitions) -> PointMeans:
+@dataclass(frozen=True)
+class Silhouettes:
+    """Mean silhouette over points, or over clusters of the mean over their points."""
+
+    space: Space
+    partitions: Partitions
+    by_cluster: bool
+
+    @cached_property
+    def _values(self) -> NDArray[np.float64]:
+        return silhouette_values(self.space, self.partitions)
+
+    @cached_property
+    def _shares(self) -> NDArray[np.float64]:
+        """Part of each point in the score; they sum to one over the points covered."""
+        codes, shares = self.partitions.codes, np.zeros(self.partitions.codes.shape)
+        for m, code in enumerate(codes):
+            sizes = self.partitions.sizes[self.partitions.clusters(m)]
+            whole = len(sizes) * sizes if self.by_cluster else np.full(len(sizes), sizes.sum())
+            shares[m] = np.where(code >= 0, 1.0 / whole[code], 0.0)
+        return shares
+
+    @cached_property
+    def _influence(self) -> NDArray[np.float64]:
+        """Derivative of the scores by the weights of the points."""
+        own = np.empty_like(self._values)
+        for m, code in enumerate(self.partitions.codes):
+            means = (self._values[m] * self._shares[m]).sum()
+            if self.by_cluster:
+                k = int(self.partitions.n_clusters[m])
+                parts = np.bincount(code + 1, self._values[m] * self._shares[m] * k, k + 1)[1:]
+                means = parts[code]
+            own[m] = self._shares[m] * (self._values[m] - means)
+        return own + silhouette_influence(self.space, self.partitions, self._shares)
+
+    def score(self, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """Scores on all points, to first order moved by weights."""
+        scores = (self._values * self._shares).sum(axis=1)[None, :]
+        if weights is None:
+            return np.asarray(scores)
+        return np.asarray(scores + (weights - 1.0) @ self._influence.T)
+
+
+def silhouette_contributions(space: Space, partitions: Partitions) -> Silhouettes:
     """Silhouette values, to be averaged over points."""
-    return PointMeans(silhouette_values(space, partitions), partitions, by_cluster=False)
+    return Silhouettes(space, partitions, by_cluster=False)
 
 
-def macro_silhouette_contributions(space: Space, partitions: Partitions) -> PointMeans:
+def macro_silhouette_contributions(space: Space, partitions: Partitions) -> Silhouettes:
     """Silhouette values, to be averaged within clusters first."""
-    return PointMeans(silhouette_values(space, partitions), partitions, by_cluster=True)
+    return Silhouettes(space, partitions, by_cluster=True)
 
 
 def sampled_silhouette(
