@@ -1,0 +1,103 @@
+"""Checking the spaces (data or embeddings) that partitions are scored in."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kindset.exceptions import InputError
+
+Metric = Literal["euclidean", "cosine"]
+METRICS = ("euclidean", "cosine")
+
+
+def check_space(
+    X: ArrayLike, *, name: str = "X", n_samples: int | None = None
+) -> NDArray[np.floating]:
+    """Return `X` as a finite two-dimensional array of floats, or say what is wrong with it."""
+    try:
+        array = np.asarray(X)
+        if array.dtype.kind != "f":
+            array = array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is not numeric; a space is an array of numbers (N, d).") from None
+    if array.ndim == 1:
+        array = array[:, None]
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise InputError(f"{name} has shape {array.shape}; a space is an array (N, d), d ≥ 1.")
+    if array.shape[0] < 2:
+        raise InputError(f"{name} has {array.shape[0]} point(s); an index needs at least two.")
+    if n_samples is not None and array.shape[0] != n_samples:
+        raise InputError(f"{name} has {array.shape[0]} points where the others have {n_samples}.")
+    if not np.isfinite(array).all():
+        row = int(np.flatnonzero(~np.isfinite(array).all(axis=1))[0])
+        raise InputError(
+            f"{name} holds NaN or infinite values, first in row {row}; drop or fill them."
+        )
+    return array
+
+
+def check_spaces(
+    spaces: Sequence[ArrayLike], names: Sequence[str] | None = None
+) -> list[NDArray[np.floating]]:
+    """Check several spaces of the same points."""
+    if len(spaces) == 0:
+        raise InputError("There is no space to score in; give at least one.")
+    if getattr(spaces, "ndim", 3) == 2:
+        raise InputError("spaces is one (N, d) array; give a list of such arrays, [X] for one.")
+    given = names or [f"space {i}" for i in range(len(spaces))]
+    first = check_space(spaces[0], name=given[0])
+    rest = [
+        check_space(X, name=name, n_samples=len(first))
+        for X, name in zip(spaces[1:], given[1:], strict=True)
+    ]
+    return [first, *rest]
+
+
+def check_metric(metric: str) -> Metric:
+    """Return `metric` if it is one we have."""
+    if metric not in METRICS:
+        raise InputError(f"metric={metric!r} is unknown; choose one of {', '.join(METRICS)}.")
+    return metric  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class Space:
+    """One space, ready for the kernels.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_samples, n_features), float64
+        Centred points; for the cosine metric the points scaled to length one, not centred.
+    metric : {"euclidean", "cosine"}
+    """
+
+    X: NDArray[np.float64]
+    metric: Metric = "euclidean"
+
+    @classmethod
+    def prepare(cls, X: NDArray[np.floating], metric: Metric = "euclidean") -> "Space":
+        """Centre or scale a checked array."""
+        points = np.array(X, dtype=np.float64, order="C")
+        if metric == "cosine":
+            lengths = np.linalg.norm(points, axis=1, keepdims=True)
+            points /= np.where(lengths > 0, lengths, 1.0)
+        else:
+            # Distances are taken from dot products, whose error grows with the distance to 0.
+            points -= points.mean(axis=0)
+        return cls(points, metric)
+
+    @cached_property
+    def square_norms(self) -> NDArray[np.float64]:
+        """Squared length of each point."""
+        return np.asarray(np.einsum("ij,ij->i", self.X, self.X))
+
+    @property
+    def max_distance(self) -> float:
+        """An upper bound of all distances in this space."""
+        if self.metric == "cosine":
+            return 2.0
+        return 2.0 * float(np.sqrt(self.square_norms.max()))

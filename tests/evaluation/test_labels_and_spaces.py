@@ -1,0 +1,120 @@
+import numpy as np
+import pytest
+
+from kindset.evaluation import calinski_harabasz, score_matrix, silhouette
+from kindset.evaluation._labels import Partitions, encode_labels
+from kindset.evaluation._spaces import Space
+from kindset.exceptions import InputError
+
+X = np.random.default_rng(0).normal(size=(8, 2))
+LABELS = np.array([0, 0, 0, 1, 1, 1, 2, 2])
+
+
+@pytest.mark.parametrize(
+    "labels", [[3, 3, 7], ["b", "b", "c"], [1.0, 1.0, 2.0], [True, True, False]]
+)
+def test_any_kind_of_label_is_encoded(labels):
+    codes, k = encode_labels(labels)
+    assert k == 2
+    assert codes[0] == codes[1] != codes[2]
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([0, 1, np.nan], "NaN"),
+        ([0.5, 1, 2], "fractions"),
+        (np.array([0, None, 1], dtype=object), "missing"),
+        ([[0, 1], [1, 0]], "shape"),
+        ([], "shape"),
+        ([0, 1], "2 labels .* 3 points"),
+        ([0, -1, -1], "2 noise points .*drop.*singletons"),
+        ([0, -1, -2], "noise"),
+    ],
+)
+def test_bad_labels_are_named(labels, message):
+    with pytest.raises(InputError, match=f"run 7.*{message}"):
+        encode_labels(labels, n_samples=3, name="run 7")
+
+
+def test_labels_below_minus_one_are_refused():
+    with pytest.raises(InputError, match="below -1"):
+        encode_labels([0, -1, -2], noise="drop")
+
+
+def test_noise_is_dropped_or_made_singletons():
+    labels = [4, -1, 4, 6, -1]
+    dropped, k = encode_labels(labels, noise="drop")
+    assert k == 2
+    assert dropped.tolist() == [0, -1, 0, 1, -1]
+    alone, k = encode_labels(labels, noise="singletons")
+    assert k == 4
+    assert len(set(alone[[1, 4]]) | {alone[0], alone[3]}) == 4
+
+
+def test_unknown_noise_option():
+    with pytest.raises(InputError, match="noise='ignore'"):
+        silhouette(X, LABELS, noise="ignore")
+
+
+@pytest.mark.parametrize("index", ["silhouette", "calinski_harabasz", "dunn", "c_index", "cd_bw"])
+def test_dropping_noise_equals_leaving_the_points_out(index, blobs):
+    X, labels = blobs(n=50)
+    other = (labels + (np.arange(50) % 7 == 0)) % 3
+    noisy = np.where(np.arange(50) % 5 == 0, -1, labels)
+    got = score_matrix([X], [noisy, other], index=index, noise="drop")[0]
+    keep = noisy >= 0
+    assert got[0] == pytest.approx(score_matrix([X[keep]], [labels[keep]], index=index)[0, 0])
+    assert got[1] == pytest.approx(score_matrix([X], [other], index=index)[0, 0])
+
+
+def test_noise_as_singletons_adds_clusters():
+    noisy = LABELS.copy()
+    noisy[[0, 7]] = -1
+    renamed = LABELS.copy()
+    renamed[[0, 7]] = [8, 9]
+    assert calinski_harabasz(X, noisy, noise="singletons") == calinski_harabasz(X, renamed)
+
+
+@pytest.mark.parametrize(
+    ("space", "message"),
+    [
+        (np.where(np.arange(16).reshape(8, 2) == 5, np.nan, X), "row 2"),
+        (np.where(np.arange(16).reshape(8, 2) == 9, np.inf, X), "row 4"),
+        (X[:5], "5 points where the others have 8"),
+        (X[None], "shape"),
+        (X[:, :0], "shape"),
+        (np.array([["a", "b"]] * 8), "not numeric"),
+    ],
+)
+def test_bad_spaces_are_named(space, message):
+    with pytest.raises(InputError, match=f"space 1 .*{message}"):
+        score_matrix([X, space], [LABELS])
+
+
+def test_one_point_is_refused():
+    with pytest.raises(InputError, match="1 point"):
+        score_matrix([X[:1]], [LABELS[:1]])
+
+
+def test_one_array_is_not_a_list_of_spaces():
+    with pytest.raises(InputError, match=r"\[X\]"):
+        score_matrix(X, [LABELS])
+
+
+@pytest.mark.parametrize(("spaces", "partitions"), [([], [LABELS]), ([X], [])])
+def test_nothing_to_score(spaces, partitions):
+    with pytest.raises(InputError, match="at least one"):
+        score_matrix(spaces, partitions)
+
+
+def test_select_keeps_clusters_apart():
+    stacked = Partitions.stack([[0, 0, 1], [0, 1, 2], [1, 1, 1]], n_samples=3)
+    part = stacked.select(np.array([1, 2]))
+    assert part.offsets.tolist() == [0, 3, 4]
+    assert part.sizes.tolist() == [1, 1, 1, 3]
+
+
+def test_cosine_space_keeps_the_origin():
+    space = Space.prepare(np.array([[0.0, 0.0], [3.0, 4.0]]), "cosine")
+    assert space.X.tolist() == [[0, 0], [0.6, 0.8]]

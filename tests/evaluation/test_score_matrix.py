@@ -1,0 +1,156 @@
+import joblib
+import numpy as np
+import pytest
+import sklearn
+from sklearn.metrics import silhouette_samples, silhouette_score
+
+from evaluation import plain
+from kindset.evaluation import INDICES, EvidenceWarning, score_matrix
+from kindset.evaluation._labels import Partitions
+from kindset.evaluation._registry import Index
+from kindset.evaluation._silhouette import silhouette_values
+from kindset.evaluation._spaces import Space
+from kindset.exceptions import InputError
+
+
+@pytest.fixture
+def runs(blobs):
+    """Three spaces of different width and four partitions with different K, over several tiles."""
+    X, labels = blobs(n=700, d=5, k=4)
+    rng = np.random.default_rng(1)
+    spaces = [X, X[:, :2].astype(np.float32), X @ rng.normal(size=(5, 9))]
+    partitions = [labels, labels // 2, (labels + (rng.random(700) < 0.2)) % 4, np.arange(700) % 7]
+    return spaces, partitions
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_silhouettes_equal_scikit_learn(runs, metric):
+    spaces, partitions = runs
+    got = score_matrix(spaces, partitions, metric=metric)
+    for row, X in zip(got, spaces, strict=True):
+        expected = [silhouette_score(X.astype(float), p, metric=metric) for p in partitions]
+        np.testing.assert_allclose(row, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_silhouette_values_of_each_point(runs):
+    spaces, partitions = runs
+    stacked = Partitions.stack(partitions, n_samples=700)
+    got = silhouette_values(Space.prepare(spaces[0]), stacked)
+    for values, labels in zip(got, partitions, strict=True):
+        np.testing.assert_allclose(values, silhouette_samples(spaces[0], labels), atol=1e-12)
+
+
+@pytest.mark.parametrize("index", ["dunn", "c_index"])
+def test_pairs_over_several_tiles(runs, index):
+    spaces, partitions = runs
+    got = score_matrix(spaces[:1], partitions, index=index)[0]
+    expected = [getattr(plain, index)(spaces[0], p) for p in partitions]
+    sign = 1 if INDICES[index].larger_is_better else -1
+    np.testing.assert_allclose(sign * got, expected, rtol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::kindset.evaluation.EvidenceWarning")
+@pytest.mark.parametrize("index", sorted(INDICES))
+def test_result_does_not_depend_on_workers_or_memory(runs, index):
+    spaces, partitions = runs
+    expected = score_matrix(spaces, partitions, index=index)
+    assert np.isfinite(expected).all()
+    np.testing.assert_array_equal(score_matrix(spaces, partitions, index=index, n_jobs=2), expected)
+    with sklearn.config_context(working_memory=1):
+        np.testing.assert_allclose(
+            score_matrix(spaces, partitions, index=index), expected, rtol=1e-12
+        )
+
+
+@pytest.mark.slow
+def test_processes_give_the_same(runs):
+    spaces, partitions = runs
+    with joblib.parallel_config(backend="loky", n_jobs=2):
+        got = score_matrix(spaces, partitions)
+    np.testing.assert_allclose(got, score_matrix(spaces, partitions), rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::kindset.evaluation.EvidenceWarning")
+@pytest.mark.parametrize("index", sorted(INDICES))
+def test_larger_is_better(blobs, index):
+    """Well separated clusters score higher than random ones, whatever the natural direction."""
+    X, labels = blobs(n=120, spread=8.0)
+    mixed = np.random.default_rng(0).permutation(labels)
+    right, wrong = score_matrix([X], [labels, mixed], index=index)[0]
+    assert right > wrong
+
+
+def test_partition_without_score_is_the_worst_and_is_named(runs):
+    spaces, partitions = runs
+    with pytest.warns(EvidenceWarning, match="No score for partition 4 in 3 of 3 spaces"):
+        got = score_matrix(spaces, [*partitions, np.zeros(700)])
+    assert (got[:, 4] == got.min()).all()
+    assert np.isfinite(got).all()
+
+
+def test_no_score_at_all_is_an_error():
+    with pytest.raises(InputError, match="No partition has a score"):
+        score_matrix([np.eye(3)], [[0, 0, 0]])
+
+
+def test_everything_noise_has_no_score(runs):
+    spaces, partitions = runs
+    with pytest.warns(EvidenceWarning, match="partition 4"):
+        score_matrix(spaces, [*partitions, np.full(700, -1)], noise="drop")
+
+
+def test_sample_of_points_comes_with_an_honest_error(runs):
+    """Estimates from samples scatter about the full value as their standard errors say."""
+    spaces, partitions = runs
+    full = score_matrix(spaces, partitions)
+    z = []
+    for seed in range(60):
+        got, errors = score_matrix(
+            spaces, partitions, sample_size=150, random_state=seed, return_std_error=True
+        )
+        z.append((got - full) / errors)
+    assert 0.8 < np.sqrt(np.mean(np.square(z))) < 1.2
+
+
+def test_sample_of_all_points_is_exact(runs):
+    spaces, partitions = runs
+    got, errors = score_matrix(spaces, partitions, sample_size=700, return_std_error=True)
+    np.testing.assert_array_equal(got, score_matrix(spaces, partitions))
+    assert (errors == 0).all()
+
+
+@pytest.mark.parametrize(("index", "size"), [("dunn", 50), ("silhouette", 1)])
+def test_sample_that_cannot_be(runs, index, size):
+    with pytest.raises(InputError, match="sample"):
+        score_matrix(*runs, index=index, sample_size=size)
+
+
+def test_a_new_index_is_one_entry(runs, monkeypatch):
+    def balance(space, partitions):
+        parts = [partitions.sizes[partitions.clusters(m)] for m in range(partitions.n_partitions)]
+        return np.array([part.max() / part.min() for part in parts])
+
+    entry = Index("balance", "Balance", False, "statistics", scores=balance)
+    monkeypatch.setitem(INDICES, "balance", entry)
+    got = score_matrix(*runs, index="balance")
+    assert (got[:, 0] == -1.0).all()
+
+
+def test_progress_bar_is_shown_only_when_asked(runs, capsys):
+    score_matrix(*runs)
+    assert capsys.readouterr().err == ""
+    score_matrix(*runs, verbose=True)
+    assert "Scoring spaces" in capsys.readouterr().err
+
+
+@pytest.mark.realdata
+def test_simulation_matrices(simulation_inputs, simulation_scores):
+    spaces, partitions = list(simulation_inputs["embeddings"]), list(simulation_inputs["labels"])
+    for index, metric, entry in (
+        ("silhouette", "euclidean", "S_euclidean"),
+        ("silhouette", "cosine", "S_cosine"),
+        ("davies_bouldin", "euclidean", "S_dav"),
+        ("calinski_harabasz", "euclidean", "S_ch"),
+    ):
+        got = score_matrix(spaces, partitions, index=index, metric=metric)
+        np.testing.assert_allclose(got, simulation_scores[entry], rtol=1e-6, atol=1e-6)
