@@ -2,6 +2,7 @@ import warnings
 
 import numpy as np
 import pytest
+from evaluation.test_grouping import same_groups
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import rankdata, spearmanr
@@ -12,7 +13,6 @@ from sklearn.utils.estimator_checks import (
     check_parameters_default_constructible,
 )
 
-from evaluation.test_grouping import same_groups
 from kindset.evaluation import AdaptiveEvaluation, EvidenceWarning, score_matrix
 from kindset.evaluation._ace import AceSettings, evaluate, varying_rows
 from kindset.exceptions import InputError

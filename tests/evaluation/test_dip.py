@@ -1,11 +1,11 @@
 import diptest
 import numpy as np
 import pytest
+from evaluation import plain
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from evaluation import plain
 from kindset.evaluation import dip_statistic, dip_test
 from kindset.evaluation._dip import principal_projection
 from kindset.exceptions import InputError

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
+from evaluation import plain
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics
 
-from evaluation import plain
 from kindset import evaluation as ev
 from kindset.evaluation import EvidenceWarning
 from kindset.exceptions import InputError

@@ -2,9 +2,9 @@ import joblib
 import numpy as np
 import pytest
 import sklearn
+from evaluation import plain
 from sklearn.metrics import silhouette_samples, silhouette_score
 
-from evaluation import plain
 from kindset.evaluation import INDICES, EvidenceWarning, score_matrix
 from kindset.evaluation._labels import Partitions
 from kindset.evaluation._registry import Index

@@ -7,9 +7,11 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from kindset._version import __version__
 from kindset.cli._cluster import cluster
+from kindset.cli._compare import compare
 from kindset.cli._demo import demo
 from kindset.cli._predict import predict
 
@@ -37,7 +39,7 @@ def _options(
     """Find groups in unlabelled data, see what each group is, and which grouping to trust."""
 
 
-for command in (cluster, predict, demo):
+for command in (cluster, compare, predict, demo):
     app.command()(command)
 
 
@@ -73,18 +75,12 @@ def _explain(error: Exception) -> None:
 
 def _fail(sentence: str, code: int) -> None:
     Console(stderr=True, highlight=False).print(
-        f"[bold red]kindset:[/] {_escape(sentence)}", soft_wrap=True
+        f"[bold red]kindset:[/] {escape(sentence)}", soft_wrap=True
     )
     sys.exit(code)
 
 
 def _show_warning(message: Warning | str, *_: Any) -> None:
     Console(stderr=True, highlight=False).print(
-        f"[yellow]note:[/] {_escape(str(message))}", soft_wrap=True
+        f"[yellow]note:[/] {escape(str(message))}", soft_wrap=True
     )
-
-
-def _escape(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)

@@ -2,7 +2,6 @@
 
 import sys
 import time
-import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from kindset._files import write_text
+from kindset.cli._figures import save_figure
 from kindset.ordinal import (
     ComponentSelection,
     OrdinalMixture,
@@ -157,10 +157,10 @@ def write_survey(result: SurveyResult, folder: Path) -> None:
     profile = SegmentProfileDisplay.from_estimator(
         model, survey.answers, questions=survey.questions, sample_weight=survey.weights
     )
-    _save_figure(profile.figure_, folder / "profiles")
+    save_figure(profile.figure_, folder / "profiles")
     if result.selection is not None:
         result.selection.path.to_csv(folder / "selection.csv")
-        _save_figure(SelectionDisplay(result.selection).plot().figure_, folder / "selection")
+        save_figure(SelectionDisplay(result.selection).plot().figure_, folder / "selection")
     as_run(result).write(folder)
 
 
@@ -212,11 +212,3 @@ def facts(result: SurveyResult) -> dict[str, Any]:
         "converged": model.converged_,
         "interrupted": result.interrupted,
     }
-
-
-def _save_figure(figure: Any, stem: Path) -> None:
-    with warnings.catch_warnings():
-        # A script that the figures' font lacks shows as boxes; the summary has the words.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        figure.savefig(stem.with_suffix(".png"), dpi=150)
-        figure.savefig(stem.with_suffix(".svg"))

@@ -2,6 +2,6 @@
 
 from kindset.runs._fingerprint import Fingerprint, fingerprint
 from kindset.runs._foreign import load_runs
-from kindset.runs._run import Run, check_same_data
+from kindset.runs._run import Run, check_same_data, read_array
 
-__all__ = ["Fingerprint", "Run", "check_same_data", "fingerprint", "load_runs"]
+__all__ = ["Fingerprint", "Run", "check_same_data", "fingerprint", "load_runs", "read_array"]

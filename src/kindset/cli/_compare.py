@@ -1,0 +1,219 @@
+"""`kindset compare`."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+import typer
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from kindset._files import check_output_folder, output_folder, write_text
+from kindset.cli._comparison import TRUTHS, Comparison, compare_runs
+from kindset.cli._figures import save_figure
+from kindset.cli._options import Debug, Force, Jobs, Json, Seed, read_names
+from kindset.evaluation import (
+    INDICES,
+    AssignmentDisplay,
+    CorrelationGraphDisplay,
+    RankingDisplay,
+    ScoreHeatmapDisplay,
+    SpacesDisplay,
+)
+from kindset.exceptions import InputError
+from kindset.runs import load_runs
+
+
+def compare(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Run folders, folders of them, .npz files (labels, embedding), or .csv files of "
+            "labels with the embedding in an .npy file of the same name."
+        ),
+    ],
+    *,
+    index: Annotated[
+        str, typer.Option("--index", help=f"One or more of {', '.join(INDICES)}, comma-separated.")
+    ] = "silhouette",
+    metric: Annotated[str, typer.Option("--metric", help="euclidean or cosine.")] = "euclidean",
+    truth: Annotated[
+        Path | None,
+        typer.Option("--truth", help="CSV or .npy file of known labels, to show beside."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder for tables and figures.")
+    ] = None,
+    bootstrap: Annotated[
+        int, typer.Option("--bootstrap", help="Resamples of the points for the rank intervals.")
+    ] = 0,
+    noise: Annotated[
+        str, typer.Option("--noise", help="What to do with the label -1: error, drop, singletons.")
+    ] = "error",
+    seed: Seed = 0,
+    jobs: Jobs = 1,
+    force: Force = False,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Rank clusterings of the same data, made in different spaces, without labels."""
+    if out is not None:
+        check_output_folder(out, force=force)
+    comparison = compare_runs(
+        load_runs(runs),
+        read_names(index) or [],
+        truth=None if truth is None else _read_truth(truth),
+        metric=metric,
+        noise=noise,
+        n_bootstrap=bootstrap,
+        n_jobs=jobs,
+        random_state=seed,
+        verbose=not as_json,
+    )
+    if out is not None:
+        with output_folder(out, force=force) as stage:
+            _write(comparison, stage)
+    if as_json:
+        typer.echo(json.dumps(_facts(comparison)))
+        return
+    _show(comparison)
+    if out is not None:
+        typer.echo(f"Written to {out}/")
+
+
+def _read_truth(path: Path) -> Any:
+    if path.suffix.lower() == ".npy":
+        from kindset.runs import read_array
+
+        labels = read_array(path)
+        if labels.ndim != 1:
+            raise InputError(f"{path} must hold a single list of labels.")
+        return np.unique(labels, return_inverse=True)[1]
+    (run,) = load_runs([path])
+    return run.labels
+
+
+def _facts(comparison: Comparison) -> dict[str, Any]:
+    agreement = comparison.agreement()
+    told: dict[str, Any] = {
+        "rankings": {
+            name: comparison.ranking(name).reset_index().to_dict("records")
+            for name in comparison.evaluations
+        },
+        "best": str(comparison.consensus().index[0]),
+    }
+    if agreement is not None:
+        told["correlation_with_truth"] = {
+            f"{index}/{strategy}": _finite(row)
+            for (index, strategy), row in zip(
+                agreement.index, agreement.to_dict("records"), strict=True
+            )
+        }
+    return told
+
+
+def _finite(row: dict[Any, Any]) -> dict[str, float | None]:
+    return {str(name): None if np.isnan(value) else float(value) for name, value in row.items()}
+
+
+def _show(comparison: Comparison) -> None:
+    console = Console()
+    console.print(_LEGEND, style="dim")
+    for name in comparison.evaluations:
+        console.print(_ranking_table(comparison, name))
+        console.print(f"{_spaces_sentence(comparison, name)}\n", highlight=False)
+    if len(comparison.evaluations) > 1:
+        consensus = comparison.consensus()
+        columns = {str(name): [f"{v:.3g}" for v in consensus[name]] for name in consensus}
+        cells = {"run": [str(run) for run in consensus.index], **columns}
+        console.print(_table("Consensus: rank by each index", cells))
+    agreement = comparison.agreement()
+    if agreement is not None:
+        columns = {str(name): [f"{v:.2f}" for v in agreement[name]] for name in agreement}
+        cells = {"strategy": [f"{index}, {how}" for index, how in agreement.index], **columns}
+        console.print(_table("Rank correlation with the known labels (Spearman)", cells))
+
+
+_LEGEND = (
+    "range: plausible ranks; wins: share of resamples in which it comes first;\n"
+    "avg, pool, own: its rank by average rank, by mean score, and in its own space.\n"
+)
+OTHERS = {"rank_average": "avg", "pooled": "pool", "paired": "own"}
+"""The strategies beside ACE, and their headings."""
+
+
+def _ranking_table(comparison: Comparison, name: str) -> Table:
+    """Show the ranking, with the ranks that the simpler strategies would give beside it."""
+    ranking = comparison.ranking(name)
+    direction = "" if INDICES[name].larger_is_better else " (sign turned: larger is better)"
+    cells = {
+        "rank": [f"{rank:g}" for rank in ranking["rank"]],
+        "run": [str(run) for run in ranking.index],
+        "K": [str(k) for k in ranking["clusters"]],
+        "score": [f"{score:.3g}" for score in ranking["ace"]],
+        "range": [
+            f"{low:g}–{high:g}"
+            for low, high in zip(ranking["rank_low"], ranking["rank_high"], strict=True)
+        ],
+        "wins": [f"{share:.0%}" for share in ranking["win_share"]],
+    }
+    for strategy, heading in OTHERS.items():
+        if strategy in ranking:
+            ranks = ranking[strategy].rank(ascending=False)
+            cells[heading] = [f"{rank:g}" for rank in ranks]
+    for measure in TRUTHS:
+        if measure in ranking:
+            cells[measure.upper()] = [f"{value:.2f}" for value in ranking[measure]]
+    return _table(f"{INDICES[name].title}{direction}", cells)
+
+
+def _table(title: str, cells: dict[str, list[str]]) -> Table:
+    table = Table(
+        title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0),
+        show_edge=False, pad_edge=False,
+    )  # fmt: skip
+    for heading in cells:
+        if heading in ("run", "strategy"):
+            table.add_column(heading, min_width=12, overflow="fold")
+        else:
+            table.add_column(heading, justify="right", no_wrap=True)
+    for row in zip(*cells.values(), strict=True):
+        table.add_row(*map(escape, row))
+    return table
+
+
+def _spaces_sentence(comparison: Comparison, name: str) -> str:
+    evaluation = comparison.evaluations[name]
+    n_runs, n_spaces = len(comparison.runs), len(comparison.spaces)
+    status = pd.Series(evaluation.status_)
+    counts = ", ".join(f"{n} {kind}" for kind, n in status.value_counts().items())
+    shared = f" ({n_runs} runs share them)" if n_spaces < n_runs else ""
+    return f"{n_spaces} space{'s' if n_spaces > 1 else ''}{shared}: {counts}."
+
+
+def _write(comparison: Comparison, folder: Path) -> None:
+    comparison.consensus().to_csv(folder / "consensus.csv")
+    for name, evaluation in comparison.evaluations.items():
+        comparison.ranking(name).to_csv(folder / f"ranking-{name}.csv")
+        figures: dict[str, Any] = {
+            "ranking": RankingDisplay.from_evaluation(evaluation).plot(),
+            "scores": ScoreHeatmapDisplay.from_evaluation(evaluation).plot(),
+            "graph": CorrelationGraphDisplay.from_evaluation(evaluation).plot(),
+        }
+        for kind, display in figures.items():
+            save_figure(display.figure_, folder / f"{kind}-{name}")
+    best = next(iter(comparison.evaluations.values()))
+    labels = comparison.runs[best.best_].labels
+    spaces = SpacesDisplay.from_evaluation(best, comparison.spaces, labels)
+    save_figure(spaces.plot().figure_, folder / "spaces")
+    if comparison.truth is not None:
+        display = AssignmentDisplay.from_predictions(comparison.truth, labels)
+        save_figure(display.plot().figure_, folder / "assignment")
+    agreement = comparison.agreement()
+    if agreement is not None:
+        agreement.rename_axis(["index", "strategy"]).to_csv(folder / "agreement.csv")
+    write_text(folder / "compare.json", json.dumps(_facts(comparison), indent=1) + "\n")
