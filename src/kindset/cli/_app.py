@@ -45,39 +45,47 @@ for command in (cluster, compare, predict, demo):
 
 def main() -> None:
     """Run the command line; wrong input ends with one sentence and exit code 2."""
-    debug = "--debug" in sys.argv
-    warnings.showwarning = _show_warning  # type: ignore[assignment]
+    with warnings.catch_warnings():
+        # Notes for the user, not for developers, and only once each.
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("default", UserWarning)
+        warnings.showwarning = _show_warning  # type: ignore[assignment]
+        sys.exit(_run(debug="--debug" in sys.argv))
+
+
+def _run(*, debug: bool) -> int:
     try:
         code = app(standalone_mode=False)
-        sys.exit(code if isinstance(code, int) else 0)
+        return code if isinstance(code, int) else 0
     except BrokenPipeError:
         # The reader of our output went away (`kindset ... | head`): nothing is wrong.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except KeyboardInterrupt:
-        _fail("interrupted before anything was finished.", 130)
+        return _fail("interrupted before anything was finished.", 130)
     except Exception as error:
         if debug:
             raise
-        _explain(error)
+        return _explain(error)
 
 
-def _explain(error: Exception) -> None:
+def _explain(error: Exception) -> int:
     show = getattr(error, "show", None)
     if show is not None:  # a wrong option: the parser's own words and usage
         show()
-        sys.exit(2)
+        return 2
     if isinstance(error, ValueError):
-        _fail(str(error), 2)
+        return _fail(str(error), 2)
     if isinstance(error, OSError) and error.filename:
-        _fail(f"{error.filename}: {error.strerror}.", 2)
-    _fail(f"{type(error).__name__}: {error} (run again with --debug for the details)", 1)
+        return _fail(f"{error.filename}: {error.strerror}.", 2)
+    return _fail(f"{type(error).__name__}: {error} (run again with --debug for the details)", 1)
 
 
-def _fail(sentence: str, code: int) -> None:
+def _fail(sentence: str, code: int) -> int:
     Console(stderr=True, highlight=False).print(
         f"[bold red]kindset:[/] {escape(sentence)}", soft_wrap=True
     )
-    sys.exit(code)
+    return code
 
 
 def _show_warning(message: Warning | str, *_: Any) -> None:

@@ -56,6 +56,10 @@ def cluster(
     weight_column: Annotated[
         str | None, typer.Option("--weight-column", help="Column with the rows' weights.")
     ] = None,
+    label_column: Annotated[
+        str | None,
+        typer.Option("--label-column", help="Column with known labels, to compare with only."),
+    ] = None,
     criterion: Annotated[
         str, typer.Option("--criterion", help="What chooses the number: icl, bic or aic.")
     ] = "icl",
@@ -82,9 +86,14 @@ def cluster(
     table = read_table(data)
     ids = take_ids(table, id_column)
     weights = take_column(table, weight_column, "--weight-column")
+    truth = take_column(table, label_column, "--label-column")
+    if truth is not None and truth.isna().any():
+        raise InputError(
+            f"column {label_column!r} has no label in row {truth.isna().argmax() + 1}."
+        )
     answers = codebook.apply(keep_columns(table, read_names(columns)))
     check_answers(answers)
-    survey = _survey.Survey(answers, ids, codebook.questions, weights)
+    survey = _survey.Survey(answers, ids, codebook.questions, weights, truth)
     result = _survey.fit_survey(survey, options)
     with output_folder(folder, force=force) as stage:
         _survey.write_survey(result, stage)

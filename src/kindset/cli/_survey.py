@@ -11,6 +11,12 @@ import pandas as pd
 
 from kindset._files import write_text
 from kindset.cli._figures import save_figure
+from kindset.evaluation import (
+    AssignmentDisplay,
+    adjusted_rand,
+    clustering_accuracy,
+    normalized_mutual_info,
+)
 from kindset.ordinal import (
     ComponentSelection,
     OrdinalMixture,
@@ -38,6 +44,7 @@ class Survey:
     ids: "pd.Series[Any]"
     questions: dict[str, str] = field(default_factory=dict)
     weights: "pd.Series[Any] | None" = None
+    truth: "pd.Series[Any] | None" = None
 
 
 @dataclass
@@ -114,6 +121,9 @@ def summarise(result: SurveyResult) -> str:
         f"BIC {model.bic(survey.answers, survey.weights):.1f}, "
         f"ICL {model.icl(survey.answers, survey.weights):.1f}"
     )
+    if survey.truth is not None:
+        known = ", ".join(f"{name} {value:.2f}" for name, value in _agreement(result).items())
+        lines.append(f"Against the known labels ({survey.truth.name}): {known}")
     lines += ["", describe(result)]
     return "\n".join(lines)
 
@@ -161,7 +171,22 @@ def write_survey(result: SurveyResult, folder: Path) -> None:
     if result.selection is not None:
         result.selection.path.to_csv(folder / "selection.csv")
         save_figure(SelectionDisplay(result.selection).plot().figure_, folder / "selection")
+    if survey.truth is not None:
+        display = AssignmentDisplay.from_predictions(survey.truth, model.labels_ + 1)
+        save_figure(display.plot().figure_, folder / "assignment")
     as_run(result).write(folder)
+
+
+def _agreement(result: SurveyResult) -> dict[str, float]:
+    """Return how well the segments agree with known labels; empty if there are none."""
+    truth, labels = result.survey.truth, result.model.labels_
+    if truth is None:
+        return {}
+    return {
+        "ARI": adjusted_rand(truth, labels),
+        "NMI": normalized_mutual_info(truth, labels),
+        "ACC": clustering_accuracy(truth, labels),
+    }
 
 
 def as_run(result: SurveyResult) -> Run:
@@ -193,6 +218,7 @@ def _metrics(result: SurveyResult) -> dict[str, float]:
         "log_likelihood": model.log_likelihood_,
         "bic": model.bic(survey.answers, survey.weights),
         "icl": model.icl(survey.answers, survey.weights),
+        **_agreement(result),
     }
 
 

@@ -1,0 +1,126 @@
+"""`kindset compare` as a user meets it."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+from test_cli import folder, kindset  # noqa: F401
+
+from kindset.evaluation import AdaptiveEvaluation, EvidenceWarning
+from kindset.runs import Run, fingerprint
+
+X, TRUTH = make_blobs(150, n_features=5, centers=4, random_state=3)
+
+
+@pytest.fixture
+def runs(folder):  # noqa: F811
+    rng = np.random.default_rng(0)
+    for number, k in enumerate((2, 3, 4, 5, 6, 8)):
+        space = X @ rng.normal(size=(5, 3 + number % 2)) + 0.1 * rng.normal(size=(150, 1))
+        labels = KMeans(k, n_init=2, random_state=0).fit_predict(space)
+        Run(labels, space, name=f"k{k}", data=fingerprint(X)).save(folder / "runs" / f"{number}")
+    pd.DataFrame({"label": TRUTH}).to_csv("truth.csv", index=False)
+    return folder / "runs"
+
+
+def test_ranking_equals_the_library(kindset, runs):  # noqa: F811
+    code, out, err = kindset("compare", runs, "--json")
+    assert code == 0, err
+    ranking = pd.DataFrame(json.loads(out)["rankings"]["silhouette"])
+    loaded = [Run.load(path) for path in sorted(runs.iterdir())]
+    with pytest.warns(EvidenceWarning):
+        evaluation = AdaptiveEvaluation(random_state=0).fit(
+            [run.space for run in loaded], [run.labels for run in loaded]
+        )
+    assert list(ranking["run"]) == [loaded[i].name for i in evaluation.ranking_]
+    np.testing.assert_allclose(ranking["ace"], evaluation.scores_[evaluation.ranking_])
+    np.testing.assert_allclose(ranking["paired"], evaluation.paired_[evaluation.ranking_])
+
+
+def test_truth_is_shown_beside(kindset, runs, folder):  # noqa: F811
+    code, out, err = kindset(
+        "compare", runs, "--truth", "truth.csv", "--index", "silhouette,davies_bouldin",
+        "--out", "result",
+    )  # fmt: skip
+    assert code == 0, err
+    for word in ("Silhouette", "Davies-Bouldin", "Consensus", "NMI", "Rank correlation"):
+        assert word in out
+    table = pd.read_csv(folder / "result" / "ranking-silhouette.csv", index_col="run")
+    labels = Run.load(runs / "2").labels
+    assert table.loc["k4", "nmi"] == pytest.approx(normalized_mutual_info_score(TRUTH, labels))
+    assert table.loc["k4", "ari"] == pytest.approx(adjusted_rand_score(TRUTH, labels))
+    names = {path.name for path in (folder / "result").iterdir()}
+    assert {"consensus.csv", "agreement.csv", "compare.json", "spaces.png", "assignment.svg",
+            "graph-silhouette.png", "scores-davies_bouldin.svg"} <= names  # fmt: skip
+    consensus = pd.read_csv(folder / "result" / "consensus.csv")
+    assert list(consensus.columns) == ["run", "silhouette", "davies_bouldin", "mean_rank"]
+    assert kindset("compare", runs, "--out", "result")[0] == 2
+    assert kindset("compare", runs, "--out", "result", "--force")[0] == 0
+
+
+def test_shared_spaces_count_once(kindset, folder):  # noqa: F811
+    for k in (2, 3, 4):
+        labels = KMeans(k, n_init=1, random_state=0).fit_predict(X)
+        np.savez(folder / f"k{k}.npz", labels=labels, embedding=X)
+    np.savez(folder / "pc.npz", labels=TRUTH, embedding=X[:, :2])
+    code, out, err = kindset("compare", "k2.npz", "k3.npz", "k4.npz", "pc.npz")
+    assert code == 0, err
+    assert "2 spaces (4 runs share them)" in out
+    assert "own" in out
+
+
+def test_partitions_without_a_space_are_ranked_too(kindset, folder):  # noqa: F811
+    np.savez(folder / "a.npz", labels=TRUTH, embedding=X)
+    pd.DataFrame({"cluster": TRUTH % 2}).to_csv("b.csv", index=False)
+    code, out, err = kindset("compare", "a.npz", "b.csv", "--json")
+    assert code == 0, err
+    told = json.loads(out)
+    assert told["best"] == "a"
+    assert "paired" not in told["rankings"]["silhouette"][0]
+
+
+def test_known_labels_in_a_survey(kindset, folder):  # noqa: F811
+    codes = 1 + (TRUTH[:, None] + np.random.default_rng(0).integers(0, 2, size=(150, 4))) % 4
+    table = pd.DataFrame(codes, columns=list("abcd")).assign(kind=TRUTH)
+    table.to_csv("s.csv", index=False)
+    code, out, err = kindset("cluster", "s.csv", "-m", "bos", "-k", 4, "--label-column", "kind")
+    assert code == 0, err
+    assert "4 questions" in out
+    assert "Against the known labels (kind): ARI" in out
+    assert (folder / "s-bos" / "assignment.png").exists()
+    assert 0 < Run.load(folder / "s-bos").metrics["ARI"] <= 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["none"], "there is no file or folder none"),
+        (["runs/0"], "at least two runs"),
+        (["runs", "other.npz"], "cannot be compared: they have 150 and 3 samples"),
+        (["runs", "--index", "gap"], "index='gap' is unknown"),
+        (["runs", "--metric", "taxi"], "metric"),
+        (["runs", "--truth", "short.csv"], "3 known labels for 150 samples"),
+        (["runs", "--truth", "runs/0/space.npy"], "single list of labels"),
+        (["bare.csv", "bare2.csv"], "none of the runs has a space"),
+        (["runs", "--bootstrap", "-5"], "n_bootstrap"),
+    ],
+)
+def test_wrong_input(kindset, runs, folder, arguments, message):  # noqa: F811
+    np.savez(folder / "other.npz", labels=[0, 1, 1], embedding=np.eye(3))
+    for name in ("short.csv", "bare.csv", "bare2.csv"):
+        pd.DataFrame({"label": [0, 1, 1]}).to_csv(name, index=False)
+    code, _, err = kindset("compare", *arguments)
+    assert code == 2
+    assert message in err.replace("\n", " ")
+    assert "Traceback" not in err
+
+
+def test_runs_on_other_data_are_refused(kindset, runs):  # noqa: F811
+    Run(TRUTH, X, name="odd", data=fingerprint(X + 1)).save(runs / "odd")
+    code, _, err = kindset("compare", runs)
+    assert code == 2
+    assert "made on different data" in err.replace("\n", " ")
