@@ -1,11 +1,9 @@
 """The command line as a user meets it: what it prints, what it writes, how it ends."""
 
 import json
-import os
 import signal
-import subprocess
 import sys
-import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,6 +13,7 @@ from hypothesis import strategies as st
 
 from kindset.cli import main
 from kindset.datasets import load_anes96
+from kindset.ordinal import _mixture
 from kindset.runs import Run
 
 
@@ -177,10 +176,10 @@ def test_never_overwrites_unasked(kindset, survey, folder):
         (["survey.csv", "-m", "bos", "-k", "two"], "-k takes a number"),
         (["survey.csv", "-m", "bos", "-k", "5:2"], "-k takes a number"),
         (["survey.csv", "-m", "bos", "-k", "0"], "-k takes a number"),
-        (["survey.csv", "-m", "bos", "-k", "2"], "column 'who' holds text such as 'r0'"),
+        (["survey.csv", "-m", "bos", "-k", "2"], "column 'who' holds text, 'r0' in row 1"),
         (
             ["survey.csv", "-m", "bos", "-k", "2", "--columns", "q9"],
-            "no column 'q9'; the table has",
+            "no column 'q9'; there are who, q0",
         ),
         (["survey.csv", "-m", "bos", "-k", "2", "--id-column", "q0"], "repeats the id"),
         (["survey.csv", "-m", "bos", "-k", "2", "--id-column", "no"], "no column 'no'"),
@@ -195,6 +194,22 @@ def test_never_overwrites_unasked(kindset, survey, folder):
         (["fake.parquet", "-m", "bos", "-k", "2"], "not a readable Parquet"),
         (["negative.csv", "-m", "bos", "-k", "2"], "column 'a' holds -1"),
         (["survey.csv", "-m", "bos"], "Missing option '-k'"),
+        (["odd.csv", "-m", "bos", "-k", "2"], "column 'a' holds text, 'refused' in row 3"),
+        (["half.csv", "-m", "bos", "-k", "2"], "column 'a' holds a fraction, 1.5 in row 1"),
+        (["plain.csv", "-m", "bos", "-k", "2", "--criterion", "gap"], "--criterion must be one of"),
+        (["plain.csv", "-m", "bos", "-k", "2", "--starts", "0"], "Invalid value for '--starts'"),
+        (
+            ["plain.csv", "-m", "bos", "-k", "2", "--weight-column", "w"],
+            "no usable weight in row 2",
+        ),
+        (["plain.csv", "-m", "bos", "-k", "2", "--levels", "typo.toml"], "names the column 'aa'"),
+        (
+            ["plain.csv", "-m", "bos", "-k", "2", "--levels", "scale.toml"],
+            "must be a list of names",
+        ),
+        (["plain.csv", "-m", "bos", "-k", "2", "--exclude", "a,b,w"], "no column left"),
+        (["plain.csv", "-m", "bos", "-k", "2", "--out", "."], "cannot be the current one"),
+        (["segment.csv", "-m", "bos", "-k", "2", "--id-column", "segment"], "cannot be called"),
     ],
 )
 def test_wrong_input_ends_with_one_sentence(kindset, survey, folder, arguments, message):
@@ -207,6 +222,12 @@ def test_wrong_input_ends_with_one_sentence(kindset, survey, folder, arguments, 
         "latin.csv": "a,b\né,1\n".encode("latin-1"),
         "fake.parquet": b"not parquet",
         "negative.csv": b"a,b\n-1,2\n3,1\n",
+        "odd.csv": b"a,b\n1,2\n3,1\nrefused,2\n",
+        "half.csv": b"a,b\n1.5,2\n3,1\n",
+        "plain.csv": b"a,b,w\n1,2,1\n2,1,x\n",
+        "typo.toml": b"aa = [1, 2]",
+        "scale.toml": b"[[scale]]\ncolumns = 5\nlevels = [1, 2]",
+        "segment.csv": b"segment,b\n1,2\n2,1\n",
     }
     for name, content in files.items():
         (folder / name).write_bytes(content)
@@ -250,21 +271,115 @@ def test_any_file_ends_well_or_with_a_sentence(kindset, folder, content):
     assert code == 0 or "kindset:" in err
 
 
-def test_interrupt_writes_the_best_so_far(survey, folder):
+def test_interrupt_writes_the_best_so_far(kindset, survey, folder, monkeypatch):
     """Ctrl-C in the middle of a million starts: the folder is whole, the exit code tells."""
-    command = [sys.executable, "-c", "from kindset.cli import main; main()", "cluster", str(survey),
-               "-m", "bos", "-k", "2", "--levels", "levels.toml", "--id-column", "who",
-               "--weight-column", "w", "--starts", "1000000", "--out", "r"]  # fmt: skip
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ
+    finished = iter(range(10**9))
+    original = _mixture.run_start
+
+    def interrupted_at_five(*args, **kwargs):
+        if next(finished) == 5:
+            signal.raise_signal(signal.SIGINT)
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(_mixture, "run_start", interrupted_at_five)
+    options = ("--levels", "levels.toml", "--id-column", "who", "--weight-column", "w")
+    code, out, err = kindset(
+        "cluster", survey, "-m", "bos", "-k", 2, *options, "--starts", 1000000, "--out", "r"
     )
-    time.sleep(12)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 130, err
+    assert code == 130, err
     assert "Interrupted" in out
     assert Run.load(folder / "r").model.interrupted_
     assert len(pd.read_csv(folder / "r" / "segments.csv")) == 120
+
+
+def test_answers_that_look_like_gaps_or_numbers(kindset, folder):
+    """ "None" is an answer if the levels say so, "2" is a word, ids keep their zeros."""
+    rows = [f"{i:04d},{'None' if i % 3 else 'Some'},{(2, 3, '5more')[i % 3]}" for i in range(30)]
+    (folder / "t.csv").write_text("id,a,b\n" + "\n".join(rows))
+    (folder / "l.toml").write_text('a = ["None", "Some"]\nb = ["2", "3", "5more"]\n')
+    arguments = ("-m", "bos", "-k", 1, "--levels", "l.toml", "--id-column", "id", "--out", "r")
+    code, out, err = kindset("cluster", "t.csv", *arguments)
+    assert code == 0, err
+    assert "missing" not in out
+    segments = pd.read_csv(folder / "r" / "segments.csv", dtype=str)
+    assert segments["id"][7] == "0007"
+    (folder / "new.csv").write_text("id,a,b\n01,None,2\n1,Some,3\n")
+    code, out, err = kindset("predict", "r", "new.csv", "--id-column", "id")
+    assert code == 0, err
+    assert out.splitlines()[1].startswith("01,1,")
+
+
+def test_marks_of_missing_answers(kindset, folder):
+    (folder / "t.csv").write_text("a,b\n1,2\n-9,1\n2,DK\n1,NA\n2,1\n")
+    code, out, err = kindset("cluster", "t.csv", "-m", "bos", "-k", 1, "--missing=-9,DK")
+    assert code == 0, err
+    assert "3 answers missing" in out
+
+
+def test_doubtful_columns_are_noted(kindset, folder):
+    table = pd.DataFrame({"age": range(40), "gap": [1, 2, 9, 1] * 10, "fine": [1, 2, 3, 1] * 10})
+    table.to_csv("t.csv", index=False)
+    code, out, err = kindset("cluster", "t.csv", "-m", "bos", "-k", 1)
+    assert code == 0
+    assert "Column age: more than 20 different answers" in err
+    assert "Column gap: nobody gave some answers" in err
+    assert "age (40), gap (3), fine (3)" in out
+    code, _, err = kindset("cluster", "t.csv", "-m", "bos", "-k", 1, "--exclude", "age,gap",
+                           "--out", "r")  # fmt: skip
+    assert (code, "note:" in err) == (0, False)
+
+
+def test_scale_of_the_weights_does_not_matter(kindset, folder):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.integers(1, 5, size=(60, 3)), columns=list("abc"))
+    for name, scale in (("one", 1), ("many", 1000)):
+        table.assign(w=scale * (1 + np.arange(60) % 3)).to_csv(f"{name}.csv", index=False)
+        assert kindset("cluster", f"{name}.csv", "-m", "bos", "-k", "1:2", "--weight-column", "w",
+                       "--starts", 2, "--out", name)[0] == 0  # fmt: skip
+    first, second = (Run.load(folder / name) for name in ("one", "many"))
+    assert first.metrics == pytest.approx(second.metrics)
+
+
+def test_dollars_are_no_mathematics(kindset, folder):
+    levels = ["none of $$", "$10 to $20", "more"]
+    table = pd.DataFrame({"income $": [levels[i % 3] for i in range(30)]})
+    table.to_csv("t.csv", index=False)
+    (folder / "l.toml").write_text('"income $" = ["none of $$", "$10 to $20", "more"]')
+    code, _, err = kindset("cluster", "t.csv", "-m", "god", "-k", 1, "--levels", "l.toml")
+    assert code == 0, err
+    assert r"\$10" not in (folder / "t-god" / "summary.txt").read_text()
+
+
+def test_rows_without_answers_are_noted(kindset, survey, folder):
+    assert kindset("cluster", survey, "-m", "bos", "-k", 2, *OPTIONS, "--out", "r")[0] == 0
+    pd.DataFrame({f"q{j}": ["often", None] for j in range(4)}).to_csv("new.csv", index=False)
+    code, out, err = kindset("predict", "r", "new.csv", "--json")
+    assert code == 0
+    assert "1 rows hold no answer" in err
+    assert len(json.loads(out)["rows"]) == 2
+
+
+def test_folder_that_cannot_be_written_is_found_first(kindset, survey, monkeypatch):
+    monkeypatch.setattr("kindset._files.os.access", lambda *args: "survey" in str(args[0]))
+    code, _, err = kindset("cluster", survey, "-m", "bos", "-k", 2, "--out", "x/y")
+    assert code == 2
+    assert "cannot write into" in err
+
+
+def test_failed_replacement_keeps_the_old_folder(folder, monkeypatch):
+    Run([0, 1], name="old").save("run")
+    original = Path.replace
+
+    def fails(self, target):
+        if self.name.startswith(".run.") and Path(target).name == "run" and "old" not in self.name:
+            raise OSError("disk on fire")
+        return original(self, target)
+
+    monkeypatch.setattr(Path, "replace", fails)
+    with pytest.raises(OSError, match="on fire"):
+        Run([0, 1], name="new").save("run", force=True)
+    assert Run.load("run").name == "old"
+    assert [path.name for path in folder.iterdir()] == ["run"]
 
 
 @pytest.mark.slow

@@ -15,6 +15,8 @@ MARKERS = ("run.json", "compare.json", "demo.json")
 
 def write_text(path: Path, text: str) -> None:
     """Write a text file in one step; a crash leaves the old one whole."""
+    if not path.parent.is_dir():
+        raise InputError(f"there is no folder {path.parent} to write {path.name} into.")
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     part = Path(name)
     try:
@@ -29,6 +31,11 @@ def write_text(path: Path, text: str) -> None:
 
 def check_output_folder(path: Path, *, force: bool) -> None:
     """Refuse, before any work is done, a folder that `output_folder` would not write."""
+    if path.resolve() == Path.cwd():
+        raise InputError("the output folder cannot be the current one; name a new one.")
+    above = next(folder for folder in path.absolute().parents if folder.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+        raise InputError(f"cannot write into {above}; choose another --out.")
     if not path.exists():
         return
     if not path.is_dir():
@@ -50,16 +57,26 @@ def output_folder(path: Path, *, force: bool) -> Iterator[Path]:
     try:
         stage.chmod(0o777 & ~_umask())
         yield stage
-        if path.exists():
-            old = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.old."))
-            path.replace(old / path.name)
-            stage.replace(path)
-            shutil.rmtree(old)
+        if path.exists() and any(path.iterdir()):
+            _swap(stage, path)
         else:
             stage.replace(path)
     except BaseException:
         shutil.rmtree(stage, ignore_errors=True)
         raise
+
+
+def _swap(stage: Path, path: Path) -> None:
+    """Put a folder in the place of another; if that fails, the other stays."""
+    aside = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.old."))
+    path.replace(aside / path.name)
+    try:
+        stage.replace(path)
+    except BaseException:
+        (aside / path.name).replace(path)
+        aside.rmdir()
+        raise
+    shutil.rmtree(aside)
 
 
 def _umask() -> int:

@@ -80,6 +80,27 @@ def test_column_without_answers_has_no_levels():
     assert_array_equal(codes[:, 0], [0, 0])
 
 
+def test_whole_numbers_beyond_float_precision_stay_apart():
+    frame = pd.DataFrame({"a": pd.array([2**53 - 1, 2**53 - 2, None], dtype="Int64")})
+    levels, codes = _both(frame)
+    assert_array_equal(levels[0], [2**53 - 2, 2**53 - 1])
+    assert_array_equal(codes[:, 0], [1, 0, 2])
+
+
+def test_small_integers_against_large_levels():
+    levels = [np.array([1, 100, 200])]
+    assert_array_equal(encode(np.array([[1], [100]], dtype=np.int8), levels), [[0], [1]])
+
+
+def test_unknown_answers_of_any_kind_are_named():
+    for column in (pd.cut(np.arange(6), 2), pd.to_datetime(["2020-01-01"] * 6).astype(object)):
+        frame = pd.DataFrame({"a": pd.Categorical(column, ordered=True)})
+        levels = infer_levels(frame, None, None)
+        other = pd.DataFrame({"a": pd.Categorical(["x"] * 6, ordered=True)})
+        with pytest.raises(InputError, match="column 'a' holds 'x'"):
+            encode(other, levels)
+
+
 def test_large_codes():
     levels, codes = _both(np.array([[2_000_000_000], [7], [2_000_000_000]]))
     assert_array_equal(levels[0], [7, 2_000_000_000])
@@ -99,11 +120,18 @@ def test_large_codes():
         (pd.DataFrame({"q": range(400)}), {}, r"column 'q' has 400 categories"),
         ([[1], [7]], {"n_categories": [5]}, r"column 0 holds 7, which is not one of its categ"),
         ([[0], [2]], {"n_categories": [5]}, r"column 0 holds 0, which is not one of its categ"),
-        ([["a"], ["z"]], {"categories": [["a", "b"]]}, r"column 0 holds 'z'.*\(a, b\)"),
+        ([["a"], ["z"]], {"categories": [["a", "b"]]}, r"column 0 holds 'z'.*\('a', 'b'\)"),
         ([[1, 2]], {"n_categories": [5]}, r"n_categories must have one entry for each of the 2"),
         ([[1]], {"n_categories": [0]}, r"n_categories for column 0 must be a whole number"),
         ([[1]], {"categories": [[1, 1]]}, r"repeat a level"),
         (pd.DataFrame({"q": [1]}), {"categories": {"z": [1]}}, r"names 'z', but X has no such"),
+        ([["a"]], {"categories": ["abc"]}, r"must be a list of levels, got 'abc'"),
+        ([["a"]], {"categories": [["a", None]]}, r"hold a missing value"),
+        ([[1]], {"categories": [5]}, r"must be a list of levels, got 5"),
+        ([[1]], {"n_categories": [np.nan]}, r"must be a whole number"),
+        ([[1]], {"n_categories": ["x"]}, r"must be a whole number"),
+        ([[1e20]], {}, r"too large a number"),
+        (pd.DataFrame([[1, 2]], columns=["q", "q"]), {}, r"two columns named 'q'"),
     ],
 )
 def test_wrong_input_gets_one_clear_sentence(X, kwargs, message):

@@ -1,19 +1,24 @@
 import os
+import pickle
 import signal
 import threading
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from ordinal_reference import log_likelihood
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
+from sklearn.model_selection import GridSearchCV
 
 from kindset import OrdinalMixture
 from kindset.datasets import load_anes96
 from kindset.exceptions import InputError
-from kindset.ordinal import bos_pmf, god_pmf
+from kindset.ordinal import _mixture, bos_pmf, god_pmf
+from kindset.ordinal._rows import Rows
 
 PMF = {"bos": bos_pmf, "god": god_pmf}
 MODES = np.array([[1, 5, 2, 3], [5, 1, 4, 1], [3, 3, 1, 5]])
@@ -381,3 +386,120 @@ def test_progress_bar_is_silent_by_default(fitted, capfd):
     assert capfd.readouterr().err == ""
     OrdinalMixture(2, n_init=2, random_state=0, verbose=1).fit(X)
     assert "2/2" in capfd.readouterr().err
+
+
+class TestReviewed:
+    """What a strict reader found once."""
+
+    def test_heavy_rows_are_in_the_draw_of_a_long_table(self):
+        rng = np.random.default_rng(0)
+        light = rng.integers(1, 8, size=(40_000, 8))
+        heavy = np.array([[k + 1] * 8 for k in range(3)])
+        X = np.vstack([light, heavy])
+        weights = np.r_[np.full(40_000, 0.001), np.full(3, 1e5)]
+        model = OrdinalMixture(3, random_state=0, n_init=2).fit(X, sample_weight=weights)
+        assert_array_equal(np.sort(model.modes_[:, 0]), [1, 2, 3])
+
+    def test_repeats_in_a_long_table_are_found(self):
+        rng = np.random.default_rng(0)
+        distinct = rng.integers(0, 7, size=(4_000, 6)).astype(np.uint8)
+        codes = distinct[rng.integers(4_000, size=80_000)]
+        rows = Rows.merge(codes, np.ones(80_000), np.full(6, 7))
+        assert len(rows) <= 4_000
+
+    @pytest.mark.parametrize("kind", ["bool", "object", "boolean", "Int64", "float"])
+    def test_truth_values_of_all_kinds(self, kind):
+        whole = pd.DataFrame({"a": [True, False] * 10, "b": [1, 2, 3, 1] * 5})
+        model = OrdinalMixture(1).fit(whole)
+        gap = whole.astype({"a": object})
+        gap.loc[0, "a"] = None
+        new = {
+            "bool": whole, "object": gap, "boolean": gap.astype({"a": "boolean"}),
+            "Int64": gap.astype({"a": "boolean"}).astype({"a": "Int64"}),
+            "float": whole.astype({"a": float}),
+        }[kind]  # fmt: skip
+        assert_array_equal(model.predict(new), 0)
+        assert_array_equal(OrdinalMixture(1).fit(new).predict(whole), 0)
+        filled = model.impute(new)
+        assert filled.notna().all(axis=None)
+
+    def test_question_without_answers_can_be_sampled(self):
+        X = pd.DataFrame({"a": [1, 2, 3] * 5, "b": [np.nan] * 15})
+        drawn, _ = OrdinalMixture(1, random_state=0).fit(X).sample(4)
+        assert drawn["b"].isna().all()
+
+    def test_constant_question_keeps_its_distribution(self):
+        X = np.c_[np.arange(20) % 4, np.ones(20)]
+        model = OrdinalMixture(1, distribution=["bos", "god"]).fit(X)
+        assert model.distributions_ == ["bos", "god"]
+
+    def test_errors_with_answers_of_vanishing_probability(self):
+        X = np.repeat([[1], [2], [149], [150]], 3, axis=0)
+        weights = np.repeat([1e6, 1e6, 3, 3], 3)
+        model = OrdinalMixture(2, distribution="god", n_categories=150, random_state=0, n_init=3)
+        model.fit(X, sample_weight=weights)
+        assert np.isfinite(model.standard_errors_.weights).all()
+
+    def test_failed_refit_leaves_the_model_whole(self, fitted):
+        _, X, _ = fitted
+        model = OrdinalMixture(2, random_state=0, n_init=1).fit(X)
+        before = model.predict(X)
+        with pytest.raises(InputError):
+            model.fit(X + 0.5)
+        assert_array_equal(model.predict(X), before)
+
+    def test_interrupt_in_the_last_phase(self, monkeypatch):
+        X = np.random.default_rng(0).integers(1, 8, size=(40_000, 8))
+        original = _mixture.run_em
+
+        def interrupted(*args, **kwargs):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(_mixture, "run_em", interrupted)
+        with pytest.warns(UserWarning, match="finished on all rows"):
+            model = OrdinalMixture(2, random_state=0, n_init=1).fit(X)
+        assert model.interrupted_
+        assert_allclose(model.log_likelihood_, model.score_samples(X).sum())
+        assert original is not _mixture.run_em
+
+    @pytest.mark.parametrize("backend", ["loky", "threading"])
+    def test_backends_agree(self, fitted, backend):
+        model, X, _ = fitted
+        with joblib.parallel_config(backend=backend, n_jobs=2):
+            again = OrdinalMixture(3, n_categories=5, random_state=0).fit(X)
+        assert_array_equal(again.precisions_, model.precisions_)
+        assert again.history_ == model.history_
+
+    def test_clone_pickle_and_search(self, fitted):
+        model, X, _ = fitted
+        again = pickle.loads(pickle.dumps(model))
+        assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+        assert_array_equal(clone(model).fit(X).labels_, model.labels_)
+        search = GridSearchCV(
+            OrdinalMixture(n_categories=5, n_init=1, random_state=0), {"n_components": [1, 3]}, cv=3
+        )
+        assert search.fit(X).best_params_ == {"n_components": 3}
+
+    @pytest.mark.parametrize(
+        ("call", "message"),
+        [
+            (lambda m, X: m.pmf(-1), "feature must be"),
+            (lambda m, X: m.pmf("PID"), "feature must be"),
+            (lambda m, X: m.sample(2.5), "n_samples must be a whole number"),
+            (lambda m, X: m.score(X, sample_weight=np.full(len(X), np.nan)), "NaN"),
+            (lambda m, X: m.score(X, sample_weight=-np.ones(len(X))), "Negative"),
+        ],
+    )
+    def test_wrong_calls(self, fitted, call, message):
+        with pytest.raises(ValueError, match=message):
+            call(fitted[0], fitted[1])
+
+    @pytest.mark.parametrize("distribution", [None, 3, ("bos",)])
+    def test_wrong_distribution(self, fitted, distribution):
+        with pytest.raises(InputError, match="distribution"):
+            OrdinalMixture(distribution=distribution).fit(fitted[1])
+
+    def test_starts_are_told(self, fitted):
+        model, _, _ = fitted
+        assert len(model.start_objectives_) == 20
+        assert_allclose(model.start_objectives_.max(), model.log_likelihood_)

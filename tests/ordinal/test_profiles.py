@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +14,7 @@ from kindset.ordinal import (
     profile_segments,
     select_components,
 )
+from kindset.ordinal._profiles import _sentence
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +46,26 @@ def test_interval_holds_the_middle_of_the_answers(model, survey):
     question = profile_segments(model, survey.data).questions[0]
     low, high = question.interval(0.8)
     for k in range(3):
-        assert question.pmf[k, : low[k]].sum() < 0.1 + 1e-12
-        assert question.pmf[k, high[k] + 1 :].sum() <= 0.1 + 1e-12
+        assert question.shares[k, : low[k]].sum() <= 0.1 + 1e-9
+        assert question.shares[k, high[k] + 1 :].sum() <= 0.1 + 1e-9
+
+
+def test_interval_of_a_mirrored_question_is_mirrored(model, survey):
+    question = profile_segments(model, survey.data).questions[0]
+    shares = np.array([[0.25] * 4, [0.5, 0.25, 0.25, 0.0], [0.1, 0.2, 0.3, 0.4]])
+    one = replace(question, shares=shares)
+    other = replace(question, shares=shares[:, ::-1])
+    assert_array_equal(one.interval()[0], 3 - other.interval()[1])
+    assert_array_equal(one.interval()[0], [1, 0, 1])
+
+
+def test_an_answer_given_less_often_than_by_all_is_called_seldom(model, survey):
+    question = profile_segments(model, survey.data).questions[0]
+    shares = np.array([[0.2, 0.3, 0.5]] * 3)
+    odd = replace(question, shares=shares, overall=np.array([0.05, 0.25, 0.7]), levels=np.arange(3))
+    assert_array_equal(odd.typical, 2)
+    assert_array_equal(odd.telling, 0)
+    assert "0 (20%, all rows 5%), seldom 2 (50%, all rows 70%)" in _sentence(odd, 0)
 
 
 def test_description_names_segments_questions_and_answers(model, survey):
@@ -54,6 +75,8 @@ def test_description_names_segments_questions_and_answers(model, survey):
     assert "Education: High school graduate" in text
     short = describe_segments(model, survey.data, max_questions=2)
     assert "... and 4 more questions" in short
+    display = SegmentProfileDisplay.from_estimator(model, survey.data, max_questions=2)
+    assert len(display.axes_) == 2
 
 
 def test_question_without_answers():

@@ -75,12 +75,22 @@ def test_levels_that_json_cannot_hold(tmp_path):
         ({"format": "pickle"}, "is not a mixture of ordinal distributions"),
         ({"distributions": ["bos", "gauss", "bos", "bos", "bos", "bos"]}, "unknown distribution"),
         ({"weights_": [1.0]}, "damaged: weights_ has shape"),
-        ({"weights_": [0.9, 0.9, 0.9]}, "damaged: the parameters are no mixture"),
+        ({"weights_": [0.9, 0.9, 0.9]}, "damaged: the weights are no shares"),
         ({"modes_": [[99] * 6] * 3}, "damaged: a parameter is out of its range"),
         ({"precisions_": [[2.0] * 6] * 3}, "damaged: a parameter is out of its range"),
         ({"precisions_": "high"}, "is damaged"),
         ({"surprise": 1}, "damaged: unknown or missing entries"),
         ({"parameters": {"evil": 1}}, "is damaged"),
+        ({"parameters": {"n_components": 3, "n_init": "many"}}, "damaged: n_init must be"),
+        ({"weights_": [1.5, -0.25, -0.25]}, "damaged: the weights are no shares"),
+        ({"modes_": [[1.5] * 6] * 3}, "damaged: modes_ does not hold numbers"),
+        ({"modes_": [[10**30] * 6] * 3}, "is damaged"),
+        ({"labels_": [7]}, "damaged: a parameter is out of its range"),
+        ({"labels_": "all"}, "is damaged"),
+        ({"history_": "x"}, "damaged: history_ is not a list"),
+        ({"standard_errors": {"evil": [1]}}, "is damaged"),
+        ({"distributions": ["god"] * 6, "precisions_": [[0.1] * 6] * 3}, "out of its range"),
+        ({"feature_names": ["a"]}, "differ in length"),
     ],
 )
 def test_refuses_what_it_does_not_know(file, change, message):
@@ -90,7 +100,9 @@ def test_refuses_what_it_does_not_know(file, change, message):
         load_mixture(file)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", '"x"', "\x00\x01", "{} trailing"])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "null", '"x"', "\x00\x01", "{} trailing", "[" * 99999]
+)
 def test_refuses_what_is_no_model(tmp_path, text):
     path = tmp_path / "m.json"
     path.write_text(text)

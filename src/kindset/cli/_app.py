@@ -14,6 +14,7 @@ from kindset.cli._cluster import cluster
 from kindset.cli._compare import compare
 from kindset.cli._demo import demo
 from kindset.cli._predict import predict
+from kindset.exceptions import InputError
 
 app = typer.Typer(
     help="Find groups in unlabelled data, see what each group is, and which grouping to trust.",
@@ -43,7 +44,7 @@ for command in (cluster, compare, predict, demo):
     app.command()(command)
 
 
-def main() -> None:
+def run() -> None:
     """Run the command line; wrong input ends with one sentence and exit code 2."""
     with warnings.catch_warnings():
         # Notes for the user, not for developers, and only once each.
@@ -74,7 +75,7 @@ def _explain(error: Exception) -> int:
     if show is not None:  # a wrong option: the parser's own words and usage
         show()
         return 2
-    if isinstance(error, ValueError):
+    if isinstance(error, InputError):
         return _fail(str(error), 2)
     if isinstance(error, OSError) and error.filename:
         return _fail(f"{error.filename}: {error.strerror}.", 2)

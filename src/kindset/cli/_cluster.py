@@ -14,6 +14,7 @@ from kindset.cli._options import (
     IdColumn,
     Jobs,
     Json,
+    Missing,
     Seed,
     Table,
     read_names,
@@ -21,13 +22,16 @@ from kindset.cli._options import (
 )
 from kindset.cli._tables import (
     Codebook,
+    Reading,
     check_answers,
     keep_columns,
     read_table,
     take_column,
     take_ids,
+    take_weights,
 )
 from kindset.exceptions import InputError
+from kindset.ordinal import CRITERIA
 
 
 def cluster(
@@ -49,6 +53,9 @@ def cluster(
     columns: Annotated[
         str | None, typer.Option("--columns", help="Questions to use, comma-separated.")
     ] = None,
+    exclude: Annotated[
+        str | None, typer.Option("--exclude", help="Columns to leave out, comma-separated.")
+    ] = None,
     levels: Annotated[
         Path | None, typer.Option("--levels", help="TOML file with the order of text answers.")
     ] = None,
@@ -60,10 +67,11 @@ def cluster(
         str | None,
         typer.Option("--label-column", help="Column with known labels, to compare with only."),
     ] = None,
+    missing: Missing = None,
     criterion: Annotated[
         str, typer.Option("--criterion", help="What chooses the number: icl, bic or aic.")
     ] = "icl",
-    starts: Annotated[int, typer.Option("--starts", help="Number of starts.")] = 20,
+    starts: Annotated[int, typer.Option("--starts", min=1, help="Number of starts.")] = 20,
     seed: Seed = 0,
     jobs: Jobs = 1,
     force: Force = False,
@@ -77,21 +85,27 @@ def cluster(
     """
     if method not in _survey.METHODS:
         raise InputError(f"--method must be one of {', '.join(_survey.METHODS)}, not {method!r}.")
+    if criterion not in CRITERIA:
+        raise InputError(f"--criterion must be one of {', '.join(CRITERIA)}, not {criterion!r}.")
     options = _survey.SurveyOptions(
         method, read_range(k), criterion, starts, seed, jobs, progress=not as_json
     )
     folder = out or Path(f"{data.stem}-{method}")
     check_output_folder(folder, force=force)
     codebook = Codebook.read(levels)
-    table = read_table(data)
+    reading = Reading(
+        codebook.text_levels, [id_column] if id_column else [], read_names(missing) or []
+    )
+    table = read_table(data, reading)
+    codebook.check(table)
     ids = take_ids(table, id_column)
-    weights = take_column(table, weight_column, "--weight-column")
+    weights = take_weights(table, weight_column)
     truth = take_column(table, label_column, "--label-column")
     if truth is not None and truth.isna().any():
         raise InputError(
             f"column {label_column!r} has no label in row {truth.isna().argmax() + 1}."
         )
-    answers = codebook.apply(keep_columns(table, read_names(columns)))
+    answers = codebook.apply(keep_columns(table, read_names(columns), read_names(exclude)))
     check_answers(answers)
     survey = _survey.Survey(answers, ids, codebook.questions, weights, truth)
     result = _survey.fit_survey(survey, options)

@@ -33,7 +33,9 @@ def demo(
         typer.echo(f"{_survey.METHODS[method][1]}, 1 to 8 segments")
         options = _survey.SurveyOptions(method, list(range(1, 9)), n_jobs=-1)
         results[method] = _survey.fit_survey(survey, options)
-    best = min(results, key=lambda method: results[method].model.icl(data.data))
+        if results[method].interrupted:
+            break
+    best = min(results, key=lambda method: results[method].metrics["icl"])
     with output_folder(out, force=force) as stage:
         for method, result in results.items():
             (stage / method).mkdir()
@@ -44,8 +46,11 @@ def demo(
     for method, result in results.items():
         typer.echo(
             f"{method.upper()}: {len(result.model.weights_)} segments, "
-            f"ICL {result.model.icl(data.data):,.0f}{'  <- describes them best' * (method == best)}"
+            f"ICL {result.metrics['icl']:,.0f}{'  <- describes them best' * (method == best)}"
         )
     typer.echo(f"\n{_survey.describe(results[best])}\n")
     typer.echo(f"Figures, tables and models: {out}/")
+    if any(result.interrupted for result in results.values()):
+        typer.echo("Interrupted: this is what was finished.")
+        raise typer.Exit(130)
     typer.echo(f"Start with {out / best / 'profiles.png'} and {out / best / 'summary.txt'}")

@@ -10,10 +10,16 @@ from kindset.exceptions import InputError
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an earlier output.")]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")]
+Seed = Annotated[
+    int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of the random numbers.")
+]
 Jobs = Annotated[int, typer.Option("--jobs", help="Number of threads; -1 for all cores.")]
 IdColumn = Annotated[
     str | None, typer.Option("--id-column", help="Column that identifies the rows.")
+]
+Missing = Annotated[
+    str | None,
+    typer.Option("--missing", help="Further marks of a missing answer in a CSV, such as -9,DK."),
 ]
 Table = Annotated[Path, typer.Argument(help="Table: CSV or Parquet.", show_default=False)]
 

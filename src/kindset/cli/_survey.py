@@ -2,7 +2,9 @@
 
 import sys
 import time
+import warnings
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,9 @@ METHODS = {
     "ordinal": ("auto", "BOS or GOD, question by question"),
 }
 """Name on the command line: the estimator's `distribution`, and a title."""
+
+_MAX_PANELS = 24
+"""Questions in the profile figure: more make it too long to look at."""
 
 
 @dataclass
@@ -69,6 +74,20 @@ class SurveyResult:
     model: OrdinalMixture
     selection: ComponentSelection | None
     seconds: float
+
+    @cached_property
+    def metrics(self) -> dict[str, float]:
+        """Likelihood and criteria, and the agreement with known labels, if there are any."""
+        survey, model = self.survey, self.model
+        found = {
+            "log_likelihood": model.log_likelihood_,
+            **model.criteria(survey.answers, survey.weights),
+        }
+        if survey.truth is not None:
+            found["ARI"] = adjusted_rand(survey.truth, model.labels_)
+            found["NMI"] = normalized_mutual_info(survey.truth, model.labels_)
+            found["ACC"] = clustering_accuracy(survey.truth, model.labels_)
+        return found
 
     @property
     def interrupted(self) -> bool:
@@ -109,20 +128,23 @@ def summarise(result: SurveyResult) -> str:
     lines = [
         f"{n_rows:,} rows, {n_questions} questions"
         + (f", {gaps:,} answers missing ({gaps / survey.answers.size:.1%})" if gaps else ""),
-        f"Method: {METHODS[result.options.method][1]}, best of {result.options.n_init} starts, "
-        f"seed {result.options.seed}",
+        "Questions: " + ", ".join(_scale(model, j) for j in range(n_questions)),
+        f"Method: {METHODS[result.options.method][1]}, seed {result.options.seed}",
+        _starts_sentence(model.start_objectives_),
     ]
     if result.interrupted:
         lines.append("Interrupted: this is the best that was found until then.")
     if selection is not None:
         lines.append(_selection_sentence(selection))
+    metrics = result.metrics
     lines.append(
-        f"Log-likelihood {model.log_likelihood_:.2f}, "
-        f"BIC {model.bic(survey.answers, survey.weights):.1f}, "
-        f"ICL {model.icl(survey.answers, survey.weights):.1f}"
+        f"Log-likelihood {metrics['log_likelihood']:.2f}, BIC {metrics['bic']:.1f}, "
+        f"ICL {metrics['icl']:.1f}"
     )
+    if survey.weights is not None:
+        lines.append(f"Rows weighted by {survey.weights.name}, scaled to a mean of 1")
     if survey.truth is not None:
-        known = ", ".join(f"{name} {value:.2f}" for name, value in _agreement(result).items())
+        known = ", ".join(f"{name} {metrics[name]:.2f}" for name in ("ARI", "NMI", "ACC"))
         lines.append(f"Against the known labels ({survey.truth.name}): {known}")
     lines += ["", describe(result)]
     return "\n".join(lines)
@@ -144,7 +166,25 @@ def _selection_sentence(selection: ComponentSelection) -> str:
             f"No cluster structure found: a single segment has the lowest {name} ({tried}). "
             "Give one number with -k to see segments all the same."
         )
-    return f"Number of segments: {selection.n_components}, by the lowest {name} ({tried})"
+    best = selection.n_components
+    edge = "; the largest tried, so try more" if best == selection.path.index.max() else ""
+    return f"Number of segments: {best}, by the lowest {name} ({tried}{edge})"
+
+
+def _starts_sentence(reached: Any) -> str:
+    """Say how often the best likelihood was found: seldom means that more starts may find more."""
+    close = int((reached >= reached.max() - 0.5).sum())
+    if len(reached) == 1:
+        return "One start only: other starts may find a better mixture (--starts)"
+    advice = "" if close > 1 else ": more starts may find a better mixture (--starts)"
+    return f"{close} of {len(reached)} starts came within 0.5 of the best log-likelihood{advice}"
+
+
+def _scale(model: OrdinalMixture, j: int) -> str:
+    """Name a question with its number of answers, and its distribution if that was chosen."""
+    name, levels = model.feature_names_in_[j], model.n_categories_[j]
+    chosen = f", {model.distributions_[j].upper()}" if len(set(model.distributions_)) > 1 else ""
+    return f"{name} ({levels}{chosen})"
 
 
 def memberships(
@@ -164,29 +204,30 @@ def write_survey(result: SurveyResult, folder: Path) -> None:
     table = memberships(model, survey.answers, survey.ids)
     table.to_csv(folder / "segments.csv", index=False, float_format="%.6f")
     write_text(folder / "summary.txt", summarise(result) + "\n")
+    if result.selection is not None:
+        result.selection.path.to_csv(folder / "selection.csv")
+    as_run(result).write(folder)
+    try:
+        _draw(result, folder)
+    except KeyboardInterrupt:
+        warnings.warn("Interrupted while drawing: some figures are missing.", stacklevel=2)
+
+
+def _draw(result: SurveyResult, folder: Path) -> None:
+    survey, model = result.survey, result.model
     profile = SegmentProfileDisplay.from_estimator(
-        model, survey.answers, questions=survey.questions, sample_weight=survey.weights
+        model,
+        survey.answers,
+        questions=survey.questions,
+        sample_weight=survey.weights,
+        max_questions=_MAX_PANELS,
     )
     save_figure(profile.figure_, folder / "profiles")
     if result.selection is not None:
-        result.selection.path.to_csv(folder / "selection.csv")
         save_figure(SelectionDisplay(result.selection).plot().figure_, folder / "selection")
     if survey.truth is not None:
         display = AssignmentDisplay.from_predictions(survey.truth, model.labels_ + 1)
         save_figure(display.plot().figure_, folder / "assignment")
-    as_run(result).write(folder)
-
-
-def _agreement(result: SurveyResult) -> dict[str, float]:
-    """Return how well the segments agree with known labels; empty if there are none."""
-    truth, labels = result.survey.truth, result.model.labels_
-    if truth is None:
-        return {}
-    return {
-        "ARI": adjusted_rand(truth, labels),
-        "NMI": normalized_mutual_info(truth, labels),
-        "ACC": clustering_accuracy(truth, labels),
-    }
 
 
 def as_run(result: SurveyResult) -> Run:
@@ -206,20 +247,10 @@ def as_run(result: SurveyResult) -> Run:
         seed=options.seed,
         data=fingerprint(survey.answers),
         timings={"fit": result.seconds},
-        metrics=_metrics(result),
+        metrics=result.metrics,
         command=["kindset", *sys.argv[1:]],
         model=model,
     )
-
-
-def _metrics(result: SurveyResult) -> dict[str, float]:
-    survey, model = result.survey, result.model
-    return {
-        "log_likelihood": model.log_likelihood_,
-        "bic": model.bic(survey.answers, survey.weights),
-        "icl": model.icl(survey.answers, survey.weights),
-        **_agreement(result),
-    }
 
 
 def facts(result: SurveyResult) -> dict[str, Any]:
@@ -234,7 +265,7 @@ def facts(result: SurveyResult) -> dict[str, Any]:
         "found_structure": None if selection is None else selection.found_structure,
         "weights": [float(weight) for weight in model.weights_],
         "sizes": np.bincount(model.labels_, minlength=len(model.weights_)).tolist(),
-        **_metrics(result),
+        **result.metrics,
         "converged": model.converged_,
         "interrupted": result.interrupted,
     }

@@ -1,6 +1,7 @@
 """Reading survey tables, and what a user says about their columns."""
 
 import csv
+import re
 import tomllib
 import warnings
 from collections.abc import Sequence
@@ -8,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from kindset.exceptions import InputError
@@ -50,12 +52,20 @@ class Codebook:
         for scale in scales if isinstance(scales, list) else [scales]:
             if not isinstance(scale, dict) or set(scale) != {"columns", "levels"}:
                 raise InputError(f"{path}: each [[scale]] needs just `columns` and `levels`.")
-            document.update(dict.fromkeys(scale["columns"], scale["levels"]))
+            if not isinstance(scale["columns"], list):
+                raise InputError(f"{path}: `columns` of a [[scale]] must be a list of names.")
+            document.update(dict.fromkeys(map(str, scale["columns"]), scale["levels"]))
         for name, levels in document.items():
             if not isinstance(levels, list) or len(levels) < 1:
                 raise InputError(f"{path}: {name} must be a list of answers in order.")
             book.levels[name] = levels
         return book
+
+    def check(self, table: pd.DataFrame) -> None:
+        """Refuse a name that is not in the table: most likely it is misspelt."""
+        for name in (*self.levels, *self.questions):
+            if name not in table:
+                raise InputError(f"--levels names the column {name!r}; {_columns_of(table)}.")
 
     def apply(self, table: pd.DataFrame) -> pd.DataFrame:
         """Make ordered categoricals of the columns whose levels are known."""
@@ -63,48 +73,95 @@ class Codebook:
         for name, levels in self.levels.items():
             if name not in table:
                 continue
-            known = pd.Index(levels)
-            if not known.is_unique:
+            if not pd.Index(levels).is_unique:
                 raise InputError(f"the levels given for column {name!r} repeat an answer.")
             column = table[name]
-            unknown = column[column.notna() & ~column.isin(levels)]
-            if len(unknown):
+            unknown = (column.notna() & ~column.isin(levels)).to_numpy()
+            if unknown.any():
+                row = int(unknown.argmax())
                 raise InputError(
-                    f"column {name!r} holds {unknown.iloc[0]!r} in row {unknown.index[0] + 1}, "
-                    "which is not among its levels."
+                    f"column {name!r} holds {column.iloc[row]!r} in row {row + 1}, which is not "
+                    "among its levels."
                 )
             table[name] = pd.Categorical(column, categories=levels, ordered=True)
         return table
 
+    @property
+    def text_levels(self) -> dict[str, list[str]]:
+        """The columns whose levels are words, which must not be read as numbers."""
+        return {
+            name: levels
+            for name, levels in self.levels.items()
+            if all(isinstance(level, str) for level in levels)
+        }
 
-def read_table(path: Path) -> pd.DataFrame:
+
+MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "<NA>")
+"""What stands for a missing answer in a CSV file, unless it is one of a column's levels."""
+
+
+@dataclass
+class Reading:
+    """How the cells of a CSV file are to be read.
+
+    Attributes
+    ----------
+    text_levels : dict
+        Columns that hold these words, even where they look like numbers or like a gap.
+    text_columns : list of str
+        Other columns to leave as text, such as ids with leading zeros.
+    missing : list of str
+        Further marks of a missing answer, such as -9.
+    """
+
+    text_levels: dict[str, list[str]] = field(default_factory=dict)
+    text_columns: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+    def missing_in(self, column: str) -> list[str]:
+        """Return the marks of a missing answer in one column."""
+        levels = self.text_levels.get(column, [])
+        return [mark for mark in (*MISSING, *self.missing) if mark not in levels]
+
+
+def read_table(path: Path, reading: Reading | None = None) -> pd.DataFrame:
     """Read a CSV or Parquet file."""
     if not path.exists():
         raise InputError(f"there is no file {path}.")
     if path.is_dir():
         raise InputError(f"{path} is a folder; give a CSV or Parquet file.")
-    table = _read_parquet(path) if path.suffix.lower() in (".parquet", ".pq") else _read_csv(path)
+    if path.suffix.lower() in (".parquet", ".pq"):
+        table = _read_parquet(path)
+    else:
+        table = _read_csv(path, reading or Reading())
     if table.shape[0] == 0 or table.shape[1] == 0:
         raise InputError(f"{path} holds no rows.")
     names = pd.Index([str(name) for name in table.columns])
     if not names.is_unique:
         raise InputError(f"{path} has two columns named {names[names.duplicated()][0]!r}.")
-    table.columns = names
-    return table
+    return table.set_axis(names, axis=1).reset_index(drop=True)
 
 
-def _read_csv(path: Path) -> pd.DataFrame:
+def _read_csv(path: Path, reading: Reading) -> pd.DataFrame:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            separator = _separator(file.read(65_536))
+            separator = _separator(file.readline())
             file.seek(0)
             header = next(csv.reader(file, delimiter=separator), [])
         repeated = [name for name in header if header.count(name) > 1]
         if repeated:
             raise InputError(f"{path} has two columns named {repeated[0]!r}.")
+        as_text = [*reading.text_levels, *reading.text_columns]
         with warnings.catch_warnings(action="error", category=pd.errors.ParserWarning):
             return pd.read_csv(
-                path, sep=separator, encoding="utf-8-sig", index_col=False, low_memory=False
+                path,
+                sep=separator,
+                encoding="utf-8-sig",
+                index_col=False,
+                low_memory=False,
+                keep_default_na=False,
+                na_values={name: reading.missing_in(name) for name in header},
+                dtype={name: str for name in as_text if name in header},
             )
     except pd.errors.ParserWarning as error:
         raise InputError(
@@ -117,11 +174,10 @@ def _read_csv(path: Path) -> pd.DataFrame:
         raise InputError(f"{path} is not a readable CSV table: {reason}.") from error
 
 
-def _separator(head: str) -> str:
-    try:
-        return csv.Sniffer().sniff(head, delimiters=",;\t|").delimiter
-    except csv.Error:
-        return ","
+def _separator(header: str) -> str:
+    """Return the separator that the header line has most of, outside quotes."""
+    bare = "".join(header.split('"')[::2])
+    return max(",;\t|", key=bare.count)
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
@@ -154,30 +210,106 @@ def take_ids(table: pd.DataFrame, name: str | None) -> "pd.Series[Any]":
         raise InputError(f"column {name!r} has no value in row {ids.isna().argmax() + 1}.")
     if ids.duplicated().any():
         raise InputError(f"column {name!r} repeats the id {ids[ids.duplicated()].iloc[0]!r}.")
+    if re.fullmatch(r"segment|p\d+", str(name)):
+        raise InputError(
+            f"an id column cannot be called {name!r}, like a column of the result: rename it."
+        )
     return ids
 
 
-def keep_columns(table: pd.DataFrame, names: Sequence[str] | None) -> pd.DataFrame:
-    """Keep the named columns; without names, all."""
-    for name in names or ():
-        if name not in table:
-            raise InputError(f"--columns: there is no column {name!r}; {_columns_of(table)}.")
-    return table if names is None else table[list(names)]
+def take_weights(table: pd.DataFrame, name: str | None) -> "pd.Series[Any] | None":
+    """Take out the rows' weights, scaled to a mean of one so that the criteria count rows."""
+    weights = take_column(table, name, "--weight-column")
+    if weights is None:
+        return None
+    weights = pd.to_numeric(weights, errors="coerce")
+    wrong = (weights.isna() | (weights < 0) | (weights == float("inf"))).to_numpy()
+    if wrong.any():
+        raise InputError(f"column {name!r} has no usable weight in row {int(wrong.argmax()) + 1}.")
+    if weights.sum() <= 0:
+        raise InputError(f"column {name!r} gives no row a positive weight.")
+    return weights / weights.mean()
+
+
+def keep_columns(
+    table: pd.DataFrame, names: Sequence[str] | None, excluded: Sequence[str] | None
+) -> pd.DataFrame:
+    """Keep the named columns (without names, all) but the excluded ones."""
+    for option, listed in (("--columns", names), ("--exclude", excluded)):
+        for name in listed or ():
+            if name not in table:
+                raise InputError(f"{option}: there is no column {name!r}; {_columns_of(table)}.")
+    kept = dict.fromkeys(table.columns if names is None else names)
+    return table[[name for name in kept if name not in (excluded or ())]]
 
 
 def check_answers(table: pd.DataFrame) -> None:
-    """Explain, in the command line's terms, a column whose answers have no order."""
+    """Explain, in the command line's terms, a column that holds no ordered answers."""
+    if table.shape[1] == 0:
+        raise InputError("there is no column left to cluster by.")
     for name in table.columns:
         column = table[name]
-        ordered = isinstance(column.dtype, pd.CategoricalDtype) and column.cat.ordered
-        if not ordered and not pd.api.types.is_numeric_dtype(column) and column.notna().any():
+        if isinstance(column.dtype, pd.CategoricalDtype) and column.cat.ordered:
+            continue
+        _refuse(name, column, column.map(lambda value: isinstance(value, str)), "text")
+        numbers = pd.to_numeric(column, errors="coerce")
+        _refuse(name, column, (numbers % 1 > 0).fillna(False), "a fraction")
+        if (numbers < 0).any():
             raise InputError(
-                f"column {name!r} holds text such as {column.dropna().iloc[0]!r}: give the order "
-                "of its answers with --levels, or leave it out with --columns."
+                f"column {name!r} holds {numbers.min():g}: if that stands for a missing answer, "
+                f"say so with --missing={numbers.min():g}."
             )
+    _note_doubtful_scales(table)
+
+
+def _refuse(name: str, column: "pd.Series[Any]", wrong: "pd.Series[Any]", what: str) -> None:
+    if not wrong.any():
+        return
+    values = column[wrong]
+    # Among numbers, the odd word is the one to name.
+    odd = values[pd.to_numeric(values, errors="coerce").isna()]
+    value = (odd if len(odd) and what == "text" else values).iloc[:1]
+    shown = repr(value.iloc[0]) if what == "text" else f"{value.iloc[0]:g}"
+    raise InputError(
+        f"column {name!r} holds {what}, {shown} in row {value.index[0] + 1}: give the "
+        "order of its answers with --levels, leave the column out with --exclude, or say with "
+        "--missing that it stands for a missing answer."
+    )
+
+
+def _note_doubtful_scales(table: pd.DataFrame) -> None:
+    """Say which columns look like ids or measurements, and which scales have gaps."""
+    numeric = [name for name in table.columns if pd.api.types.is_numeric_dtype(table[name])]
+    seen = {name: np.unique(table[name].dropna().astype(int)) for name in numeric}
+    many = [name for name in numeric if len(seen[name]) > 20]
+    if many:
+        warnings.warn(
+            f"{_list(many)}: more than 20 different answers. An id, an age? Leave it out with "
+            "--exclude, name it with --id-column, or group its values first.",
+            stacklevel=2,
+        )
+    gaps = [
+        name
+        for name in numeric
+        if name not in many and len(seen[name]) and np.ptp(seen[name]) >= len(seen[name])
+    ]
+    if gaps:
+        warnings.warn(
+            f"{_list(gaps)}: nobody gave some answers between the lowest and the highest, so the "
+            "scale is taken to have none there. Declare the whole scale with --levels, or the "
+            "codes of missing answers with --missing.",
+            stacklevel=2,
+        )
+
+
+def _list(names: Sequence[str]) -> str:
+    shown = ", ".join(map(str, names[:8]))
+    return f"{'Column' if len(names) == 1 else 'Columns'} {shown}" + (
+        f" and {len(names) - 8} more" if len(names) > 8 else ""
+    )
 
 
 def _columns_of(table: pd.DataFrame) -> str:
     names = [str(name) for name in table.columns]
-    shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-    return f"the table has {shown}"
+    more = f" and {len(names) - 12} more" if len(names) > 12 else ""
+    return f"there are {', '.join(names[:12])}{more}"

@@ -11,10 +11,11 @@ from kindset.ordinal._profiles import (
     describe_segments,
     profile_segments,
 )
-from kindset.ordinal._selection import ComponentSelection, select_components
+from kindset.ordinal._selection import CRITERIA, ComponentSelection, select_components
 from kindset.ordinal._storage import load_mixture, save_mixture
 
 __all__ = [
+    "CRITERIA",
     "ComponentSelection",
     "OrdinalMixture",
     "QuestionProfile",

@@ -1,12 +1,14 @@
 """Pictures of a mixture and of its selection, in the manner of scikit-learn's displays."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import ceil
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from kindset._plotting import new_axes, new_grid, plain
 from kindset.ordinal._mixture import OrdinalMixture
 from kindset.ordinal._profiles import QuestionProfile, SegmentProfiles, profile_segments
 from kindset.ordinal._selection import ComponentSelection
@@ -18,7 +20,7 @@ _INK, _ACCENT = "#1f2430", "#c2410c"
 
 _PROFILE_LEGEND = (
     "Rows: segments (share of all). Shade and number: share of the segment's answers. "
-    "Box: the model's position. Line: the middle half of the fitted answers."
+    "Box: the model's position. Line: the middle half of the answers."
 )
 
 
@@ -27,7 +29,7 @@ class SegmentProfileDisplay:
 
     One panel for each question: a row for each segment, a column for each answer, shaded and
     labelled with the observed share. A box marks the position that the model gives the segment, a
-    line below it the middle half of the fitted answers.
+    line below it the middle half of the answers.
 
     Parameters
     ----------
@@ -65,6 +67,7 @@ class SegmentProfileDisplay:
         questions: Mapping[str, str] | None = None,
         sample_weight: Any = None,
         n_columns: int | None = None,
+        max_questions: int | None = None,
     ) -> Self:
         """Draw the profiles of a fitted mixture on given data.
 
@@ -77,22 +80,23 @@ class SegmentProfileDisplay:
         sample_weight : array-like of shape (n_samples,), default=None
         n_columns : int, default=None
             Panels side by side.
+        max_questions : int, default=None
+            Draw only the questions on which the segments differ most; by default all.
         """
         profiles = profile_segments(model, X, questions=questions, sample_weight=sample_weight)
-        return cls(profiles, model.modes_).plot(n_columns=n_columns)
+        shown = profiles.most_distinct(max_questions)
+        profiles = replace(profiles, questions=[profiles.questions[j] for j in shown])
+        return cls(profiles, model.modes_[:, shown]).plot(n_columns=n_columns)
 
     def plot(self, *, n_columns: int | None = None) -> Self:
         """Draw; return the display."""
-        from matplotlib.figure import Figure
-
         questions = self.profiles.questions
         n_columns = n_columns or (1 if len(questions) == 1 else 2 if len(questions) <= 8 else 3)
         n_rows = ceil(len(questions) / n_columns)
         n_segments = len(self.profiles.sizes)
         width = 5.6 * n_columns
         height = n_rows * (1.35 + 0.36 * n_segments)
-        self.figure_: Figure = Figure(figsize=(width, height), layout="constrained")
-        grid = self.figure_.subplots(n_rows, n_columns, squeeze=False)
+        self.figure_, grid = new_grid((n_rows, n_columns), (width, height))
         self.axes_: list[Axes] = list(grid.flat)[: len(questions)]
         for spare in list(grid.flat)[len(questions) :]:
             spare.set_axis_off()
@@ -105,7 +109,7 @@ class SegmentProfileDisplay:
         from matplotlib.patches import Rectangle
 
         n_segments, n_levels = question.shares.shape
-        axes.set_title(fill(question.text, 58), fontsize=10, loc="left", color=_INK)
+        axes.set_title(plain(fill(question.text, 58)), fontsize=10, loc="left", color=_INK)
         axes.tick_params(length=0, labelsize=8, colors=_INK)
         for spine in axes.spines.values():
             spine.set_visible(False)
@@ -116,6 +120,7 @@ class SegmentProfileDisplay:
             return
         axes.imshow(question.shares, cmap="Blues", vmin=0, vmax=0.9, aspect="auto")
         axes.set_xticks(range(n_levels), _level_names(question.levels))
+        axes.tick_params(axis="x", labelsize=8 if n_levels <= 5 else 7)
         axes.set_yticks(np.arange(n_segments + 1) - 0.5, minor=True)
         axes.grid(which="minor", axis="y", color="white", linewidth=3)
         axes.tick_params(which="minor", length=0)
@@ -166,12 +171,10 @@ class SelectionDisplay:
 
     def plot(self, ax: "Axes | None" = None) -> Self:
         """Draw, on `ax` if given; return the display."""
-        from matplotlib.figure import Figure
         from matplotlib.ticker import MaxNLocator
 
-        if ax is None:
-            ax = Figure(figsize=(6.4, 4.0), layout="constrained").subplots()
-        self.ax_, self.figure_ = ax, ax.figure
+        self.figure_, self.ax_ = new_axes(ax, (6.4, 4.0))
+        ax = self.ax_
         selection, path = self.selection, self.selection.path
         for name, color in self._COLORS.items():
             chosen = name == selection.criterion
@@ -198,5 +201,5 @@ def _level_names(levels: Any) -> list[str]:
     """Break long names into short lines; keep only the ends of very long scales."""
     names = [f"{level:g}" if isinstance(level, float) else str(level) for level in levels]
     if len(names) > 12:
-        return [name if x in (0, len(names) - 1) else "" for x, name in enumerate(names)]
-    return [fill(name, 12) for name in names]
+        return [plain(name) if x in (0, len(names) - 1) else "" for x, name in enumerate(names)]
+    return [plain(fill(name, 12)) for name in names]

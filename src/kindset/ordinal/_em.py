@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
+from kindset._interrupt import plain_interrupts
 from kindset.ordinal._coefficients import FloatArray
-from kindset.ordinal._distributions import DISTRIBUTIONS, MAX_PRECISION, law
+from kindset.ordinal._distributions import DISTRIBUTIONS, MAX_PRECISION, Law, law
 from kindset.ordinal._expectation import (
     JointTables,
     count_answers,
@@ -39,10 +40,15 @@ class Parameters:
     def log_pmf(self, starts: IntArray, n_levels: IntArray) -> FloatArray:
         """Return log-probabilities [flat position, component]; those of "missing" are 0."""
         out = np.zeros((starts[-1], len(self.weights)))
-        for name, m, features in _by_law(self.distributions, tuple(n_levels)):
-            R = law(name, m).coefficients
-            fill_log_pmf(R, features, starts, self.modes, self.precisions, out)
+        for _, rule, features in _by_law(self.distributions, n_levels.tobytes()):
+            fill_log_pmf(rule.coefficients, features, starts, self.modes, self.precisions, out)
         return out
+
+    def question(self, j: int) -> "Parameters":
+        """Return the mixture of one question's answers alone."""
+        return Parameters(
+            self.weights, self.modes[:, [j]], self.precisions[:, [j]], (self.distributions[j],)
+        )
 
     def reorder(self, order: IntArray) -> "Parameters":
         """Return the same mixture with its components in another order."""
@@ -108,7 +114,7 @@ class Problem:
         """Return the parameters that maximise the expected likelihood; never worse ones."""
         if self.prior_count:
             counts = counts + self._prior()[:, None]
-        trials = [self._maximize_with(name, counts, current) for name in self._families()]
+        trials = [self._maximize_with(name, counts, current) for name in self._families]
         _, modes, precisions = trials[0]
         if len(trials) == 1:
             return replace(current, weights=sizes / sizes.sum(), modes=modes, precisions=precisions)
@@ -118,7 +124,7 @@ class Problem:
             sizes / sizes.sum(),
             np.stack([modes for _, modes, _ in trials])[best, :, question].T,
             np.stack([precisions for _, _, precisions in trials])[best, :, question].T,
-            tuple(self._families()[i] for i in best),
+            tuple(self._families[i] for i in best),
         )
 
     def _maximize_with(
@@ -126,18 +132,19 @@ class Problem:
     ) -> tuple[FloatArray, IntArray, FloatArray]:
         """Fit one distribution to all questions that may have it; the others have value -inf."""
         layout = self.rows.layout
-        values = np.full(len(self.candidates), -np.inf)
-        modes = current.modes.copy()
-        precisions = np.clip(current.precisions, DISTRIBUTIONS[name].min_precision, MAX_PRECISION)
-        for one, m, features in _by_law(self.candidates, tuple(layout.n_levels)):
+        values = np.array([0.0 if name in names else -np.inf for names in self.candidates])
+        modes, precisions = current.modes.copy(), current.precisions.copy()
+        if len(self._families) > 1:  # the current ones may be of a distribution with a wider range
+            np.maximum(precisions, DISTRIBUTIONS[name].min_precision, out=precisions)
+        for one, rule, features in _by_law(self.candidates, layout.n_levels.tobytes()):
             if one == name:
-                rule = law(name, m)
                 maximize_questions(
                     rule.coefficients, rule.grid, rule.log_pmf_grid,
                     features, layout.starts, counts, modes, precisions, values,
                 )  # fmt: skip
         return values, modes, precisions
 
+    @cached_property
     def _families(self) -> list[str]:
         return list(dict.fromkeys(name for names in self.candidates for name in names))
 
@@ -180,26 +187,43 @@ def run_em(
     An interrupt (Ctrl-C) ends the climb early; what was reached is kept.
     """
     fit = Fit(parameters)
-    enough = tol * problem.rows.weights.sum()
-    may_reseed = problem.n_components
+    extend_em(problem, fit, max_iter=max_iter, tol=tol, n_jobs=n_jobs)
+    return fit
+
+
+def extend_em(
+    problem: Problem, fit: Fit, *, max_iter: int, tol: float, n_jobs: int | None = None
+) -> None:
+    """Let a climb go on, up to `max_iter` iterations in all."""
+    if fit.converged or len(fit.history) > max_iter:
+        return
     try:
-        for _ in range(max_iter + 1):
-            objective, sizes, counts = problem.expect(parameters, n_jobs)
-            gain = objective - fit.objective
-            fit.history.append(objective)
-            fit.parameters = parameters
-            fit.converged = bool(gain <= enough)
-            if fit.converged or len(fit.history) > max_iter:
-                break
-            parameters = problem.maximize(sizes, counts, parameters)
-            if may_reseed and parameters.weights.min() < _EMPTY:
-                may_reseed -= 1
-                parameters = _reseed(problem, parameters)
+        with plain_interrupts():
+            _climb(problem, fit, max_iter, tol * problem.rows.weights.sum(), n_jobs)
     except KeyboardInterrupt:
+        fit.interrupted = True
         if not fit.history:
             raise
-        fit.interrupted = True
-    return fit
+        fit.history[-1] = problem.expect(fit.parameters)[0]
+
+
+def _climb(problem: Problem, fit: Fit, max_iter: int, enough: float, n_jobs: int | None) -> None:
+    """Iterate, keeping `fit` up to date, until an iteration gains no more than `enough`."""
+    parameters = fit.parameters
+    if fit.history:  # where an earlier climb stopped
+        fit.history.pop()
+    may_reseed = problem.n_components
+    while True:
+        objective, sizes, counts = problem.expect(parameters, n_jobs)
+        fit.converged = bool(objective - fit.objective <= enough)
+        fit.parameters = parameters
+        fit.history.append(objective)
+        if fit.converged or len(fit.history) > max_iter:
+            return
+        parameters = problem.maximize(sizes, counts, parameters)
+        if may_reseed and parameters.weights.min() < _EMPTY:
+            may_reseed -= 1
+            parameters = _reseed(problem, parameters)
 
 
 _EMPTY = 1e-12
@@ -225,12 +249,13 @@ def _reseed(problem: Problem, parameters: Parameters) -> Parameters:
 
 @lru_cache(maxsize=256)
 def _by_law(
-    names: Sequence[str] | Sequence[Sequence[str]], n_levels: tuple[int, ...]
-) -> list[tuple[str, int, IntArray]]:
+    names: Sequence[str] | Sequence[Sequence[str]], n_levels: bytes
+) -> list[tuple[str, Law, IntArray]]:
     """Group the questions that share a distribution and a number of categories above one."""
     groups: dict[tuple[str, int], list[int]] = {}
-    for j, (name, m) in enumerate(zip(names, n_levels, strict=True)):
+    for j, m in enumerate(np.frombuffer(n_levels, dtype=np.int64).tolist()):
+        name = names[j]
         for one in [name] if isinstance(name, str) else name:
             if m > 1:
-                groups.setdefault((one, int(m)), []).append(j)
-    return [(name, m, np.array(features)) for (name, m), features in groups.items()]
+                groups.setdefault((one, m), []).append(j)
+    return [(name, law(name, m), np.array(features)) for (name, m), features in groups.items()]

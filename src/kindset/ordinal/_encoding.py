@@ -51,6 +51,8 @@ def read_table(X: Any) -> Table:
     if not isinstance(X, pd.DataFrame):
         array: NDArray[Any] = check_array(X, dtype=None, ensure_all_finite=False)
         return array
+    if not X.columns.is_unique:
+        raise InputError(f"X has two columns named {X.columns[X.columns.duplicated()][0]!r}.")
     for size, what in zip(X.shape, ("sample", "feature"), strict=True):
         if size == 0:
             raise InputError(f"0 {what}(s) (shape={X.shape}) while a minimum of 1 is required.")
@@ -96,7 +98,8 @@ def encode(X: Table, levels: list[Levels]) -> CodeArray:
 
 def decode(codes: CodeArray, levels: list[Levels], names: Any = None) -> Table:
     """Return the answers that codes stand for, as an array or, given names, a data frame."""
-    columns = [known[codes[:, j]] for j, known in enumerate(levels)]
+    nothing = np.full(len(codes), np.nan)
+    columns = [known[codes[:, j]] if len(known) else nothing for j, known in enumerate(levels)]
     if names is None:
         return np.stack(columns, axis=1)
     frame = pd.DataFrame(dict(zip(names, columns, strict=True)))
@@ -108,10 +111,14 @@ def decode(codes: CodeArray, levels: list[Levels], names: Any = None) -> Table:
 
 def set_answers(X: Table, where: NDArray[np.bool_], j: int, answers: Levels) -> None:
     """Write answers into some rows of column j, in place."""
-    if isinstance(X, pd.DataFrame):
-        X.iloc[np.flatnonzero(where), j] = answers
-    else:
+    if not isinstance(X, pd.DataFrame):
         X[where, j] = answers
+        return
+    column: Any = X.iloc[:, j]
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        unknown = [level for level in dict.fromkeys(answers) if level not in column.cat.categories]
+        X.isetitem(j, column.cat.add_categories(unknown))
+    X.iloc[np.flatnonzero(where), j] = answers
 
 
 def _columns(X: Table) -> Iterator[Column]:
@@ -150,14 +157,27 @@ def _read_values(values: NDArray[Any], label: str) -> Column:
         )
     values = values.astype(object)
     missing = np.asarray(pd.isna(values))
-    numbers = [isinstance(v, (int, float, np.number, np.bool_)) for v in values[~missing]]
-    if all(numbers):
-        as_numbers = np.full(len(values), np.nan)
-        as_numbers[~missing] = values[~missing].astype(np.float64)
-        return _read_values(as_numbers, label)
-    if any(numbers):
+    kinds = {_kind(value) for value in values[~missing]}
+    for kind, dtype in (({"truth"}, np.bool_), ({"whole"}, np.int64)):
+        if kinds == kind:
+            plain = np.zeros(len(values), dtype=dtype)
+            plain[~missing] = values[~missing].astype(dtype)
+            return Column(label, plain, missing)
+    if kinds and kinds <= {"truth", "whole", "number"}:
+        plain = np.full(len(values), np.nan)
+        plain[~missing] = values[~missing].astype(np.float64)
+        return _read_values(plain, label)
+    if kinds & {"truth", "whole", "number"}:
         raise InputError(f"{label} mixes numbers and text: use one kind of category.")
     return Column(label, values, missing)
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, (bool, np.bool_)):
+        return "truth"
+    if isinstance(value, (int, np.integer)):
+        return "whole" if -(2**63) <= value < 2**63 else "number"
+    return "number" if isinstance(value, (float, np.floating)) else "other"
 
 
 def _per_column(X: Table, given: Any, parameter: str) -> list[Any]:
@@ -178,14 +198,19 @@ def _per_column(X: Table, given: Any, parameter: str) -> list[Any]:
 
 
 def _listed_levels(listed: Any, label: str) -> Levels:
+    if isinstance(listed, str) or not hasattr(listed, "__len__") or len(listed) == 0:
+        raise InputError(f"the categories of {label} must be a list of levels, got {listed!r}.")
     levels = _plain_levels(pd.Index(list(listed)))
+    if pd.isna(levels).any():
+        raise InputError(f"the categories given for {label} hold a missing value.")
     if not pd.Index(levels).is_unique:
         raise InputError(f"the categories given for {label} repeat a level: {list(listed)!r}.")
     return levels
 
 
 def _counted_levels(count: Any, label: str) -> Levels:
-    if isinstance(count, bool) or count != int(count) or count < 1:
+    whole = isinstance(count, (int, float, np.number)) and not isinstance(count, bool)
+    if not whole or not np.isfinite(count) or count != int(count) or count < 1:
         raise InputError(f"n_categories for {label} must be a whole number from 1, got {count!r}.")
     return np.arange(1, int(count) + 1)
 
@@ -231,6 +256,8 @@ def _distinct_whole(values: NDArray[Any], label: str) -> Levels:
                 f"{label} holds {values[broken][0]:g}: ordinal codes are whole numbers; for other "
                 "levels give them in order with categories=."
             )
+    if high > 2**53:
+        raise InputError(f"{label} holds {high:g}, too large a number for a category.")
     if high < 65_536:  # counting is far quicker than sorting
         return np.flatnonzero(np.bincount(values.astype(np.int64)))
     return np.unique(values).astype(np.int64)
@@ -240,21 +267,27 @@ def _encode_column(column: Column, levels: Levels) -> NDArray[np.int64]:
     codes: NDArray[np.int64] = np.full(len(column.answers), len(levels), dtype=np.int64)
     present = slice(None) if not column.missing.any() else ~column.missing
     values = column.answers[present]
-    if values.dtype.kind in "iuf" and levels.dtype.kind in "iu" and len(levels):
-        found = _find_numbers(values, levels)
+    if values.dtype.kind in "biuf" and levels.dtype.kind in "biu" and len(levels):
+        found = _find_numbers(values, levels.astype(np.int64))
     else:
         found = pd.Index(levels).get_indexer(pd.Index(values, dtype=_index_type(values)))
     unknown = found < 0
     if unknown.any():
-        known = ", ".join(map(str, levels[:12])) + (", ..." if len(levels) > 12 else "")
+        known = ", ".join(map(_show, levels[:12])) + (", ..." if len(levels) > 12 else "")
         answer = values[np.argmax(unknown)]
-        shown = repr(answer) if isinstance(answer, str) else f"{answer:g}"
         raise InputError(
-            f"{column.label} holds {shown}, which is not one of its categories "
+            f"{column.label} holds {_show(answer)}, which is not one of its categories "
             f"({known or 'it had no answers in training'})."
         )
     codes[present] = found
     return codes
+
+
+def _show(level: Any) -> str:
+    """Show a level in a message: text in quotes, numbers plainly."""
+    if isinstance(level, (float, np.floating)):
+        return f"{level:g}"
+    return repr(level.item() if isinstance(level, np.generic) else level)
 
 
 def _index_type(values: NDArray[Any]) -> Any:
@@ -263,6 +296,8 @@ def _index_type(values: NDArray[Any]) -> Any:
 
 def _find_numbers(values: NDArray[Any], levels: Levels) -> NDArray[np.int64]:
     """Return the position of each number among sorted or unsorted whole levels, -1 if unknown."""
+    if values.dtype.kind != "f":
+        values = values.astype(np.int64)
     low, high = int(levels.min()), int(levels.max())
     if high - low > 65_536:
         found: NDArray[np.int64] = pd.Index(levels).get_indexer(pd.Index(values))

@@ -32,11 +32,7 @@ class JointTables:
     @classmethod
     def build(cls, layout: Layout, log_pmf: FloatArray, weights: FloatArray) -> "JointTables":
         """Join the flat table of log-probabilities, of shape (n_flat, n_components)."""
-        log = np.empty((layout.offsets[-1], log_pmf.shape[1]))
-        linear, scale = np.empty_like(log), np.empty(len(log))
-        _fill(log_pmf, layout.cell_levels, log, linear, scale)
-        with np.errstate(divide="ignore"):
-            return cls(log, linear, scale, np.log(weights))
+        return cls(*_fill(log_pmf, layout.cell_levels, weights))
 
 
 def expected_counts(
@@ -89,15 +85,16 @@ def most_probable(rows: Rows, tables: JointTables) -> IntArray:
 
 @numba.njit(cache=True, nogil=True)
 def _fill(
-    log_pmf: FloatArray,
-    cell_levels: IntArray,
-    log: FloatArray,
-    linear: FloatArray,
-    scale: FloatArray,
-) -> None:
-    n_components = log.shape[1]
+    log_pmf: FloatArray, cell_levels: IntArray, weights: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    n_components = len(weights)
+    log_weights = np.full(n_components, -np.inf)
+    for k in range(n_components):
+        if weights[k] > 0:
+            log_weights[k] = np.log(weights[k])
+    log = np.zeros((len(cell_levels), n_components))
+    linear, scale = np.empty_like(log), np.empty(len(log))
     for cell in range(len(log)):
-        log[cell] = 0.0
         for level in cell_levels[cell]:
             if level >= 0:
                 for k in range(n_components):
@@ -105,6 +102,7 @@ def _fill(
         scale[cell] = log[cell].max()
         for k in range(n_components):
             linear[cell, k] = np.exp(log[cell, k] - scale[cell])
+    return log, linear, scale, log_weights
 
 
 @numba.njit(cache=True, nogil=True)

@@ -4,13 +4,13 @@ import warnings
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln, softmax
 
 from kindset.ordinal._coefficients import FloatArray
 from kindset.ordinal._distributions import DISTRIBUTIONS, law
 from kindset.ordinal._em import Parameters
 from kindset.ordinal._expectation import JointTables, posterior
 from kindset.ordinal._rows import IntArray, Rows
-from kindset.ordinal._univariate import binomial_weights
 
 _CHUNK = 4096
 _EDGE = 1e-6
@@ -99,8 +99,9 @@ def _derivatives(
         ):
             if not 0 < pi < 1:
                 continue
-            joint = binomial_weights(m - 1, pi)[:, None] * R[mode]
-            joint = joint / joint.sum(axis=0)
+            with np.errstate(divide="ignore"):
+                logs = np.log(R[mode]) + _log_binomial(m - 1, pi)[:, None]
+            joint = softmax(logs, axis=0)  # a far answer's probabilities may underflow
             mean = (d * joint).sum(axis=0)
             variance = ((d - mean) ** 2 * joint).sum(axis=0)
             v, excess = pi * (1 - pi), mean - (m - 1) * pi
@@ -110,12 +111,18 @@ def _derivatives(
     return first, second
 
 
+def _log_binomial(n: int, p: float) -> FloatArray:
+    d = np.arange(n + 1)
+    ways = gammaln(n + 1) - gammaln(d + 1) - gammaln(n - d + 1)
+    return ways + d * np.log(p) + (n - d) * np.log1p(-p)
+
+
 def _inverse(information: FloatArray) -> FloatArray:
     try:
         covariance: FloatArray = np.linalg.inv(information).astype(np.float64)
     except np.linalg.LinAlgError:
         covariance = np.full_like(information, -1.0)
-    if len(covariance) and np.diag(covariance).min() <= 0:
+    if not (np.diag(covariance) > 0).all():
         warnings.warn(
             "The observed information is not positive definite (too few rows for so many "
             "parameters, or two equal components): some standard errors are NaN.",

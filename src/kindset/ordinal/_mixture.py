@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from kindset._interrupt import plain_interrupts
 from kindset._progress import progress_bar
 from kindset.exceptions import InputError
 from kindset.ordinal._coefficients import FloatArray
@@ -30,9 +31,9 @@ from kindset.ordinal._encoding import (
 from kindset.ordinal._expectation import JointTables, most_probable, posterior
 from kindset.ordinal._information import standard_errors
 from kindset.ordinal._rows import CodeArray, IntArray, Rows
-from kindset.ordinal._starts import STARTS, start
+from kindset.ordinal._starts import STARTS, run_start
 
-_SUBSAMPLE = 10_000
+_SUBSAMPLE_PER_COMPONENT = 1_000
 _SUBSAMPLE_ABOVE = 30_000
 
 
@@ -59,7 +60,8 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
         above.
     init : {"mixed", "random", "rows", "kmeans", "soft"}, default="mixed"
         Where EM starts: random parameters, random rows, a k-means partition, random memberships,
-        or all of these in turn, which finds the best optima most reliably.
+        or all of these, which finds the best optima most reliably. Each start makes four tries
+        of ten iterations and goes on with the best.
     n_init : int, default=20
         Number of starts; the one with the highest likelihood is kept.
     max_iter : int, default=500
@@ -102,6 +104,9 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
         Whether the best start converged.
     interrupted_ : bool
         Whether Ctrl-C ended the fit early; the best start so far was then kept.
+    start_objectives_ : ndarray of shape (n_finished_starts,)
+        What each start reached, in the order of the starts: a best value that only one start
+        reached calls for more starts. On a long table, on the part that the starts ran on.
     history_ : list of float
         Log-likelihood after each iteration of the best start (with the prior's term if
         ``prior_count > 0``). It never decreases.
@@ -121,7 +126,8 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
     EM with exact M-steps: given the memberships, the weighted counts of the answers are
     sufficient, and the best position and precision of each question are found by a bracketed
     Newton search for every position, so the likelihood never decreases. Tables of more than
-    30,000 distinct rows run their starts on 10,000 of them and finish the best one on all.
+    30,000 distinct rows run their starts on 5,000 to 20,000 of them, drawn by weight (1,000 for
+    each component), and finish the best one on all.
 
     References
     ----------
@@ -137,7 +143,7 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
     >>> survey = load_anes96()
     >>> model = OrdinalMixture(3, distribution="god", random_state=0).fit(survey.data)
     >>> model.weights_.round(2)
-    array([0.34, 0.34, 0.32])
+    array([0.37, 0.34, 0.3 ])
     >>> j = model.feature_names_in_.tolist().index("selfLR")
     >>> [str(model.categories_[j][mode - 1]) for mode in model.modes_[:, j]]
     ['Moderate', 'Conservative', 'Slightly liberal']
@@ -183,7 +189,8 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows.
+            Weights of the rows: a row of weight 2 counts as two rows, also in the criteria and
+            the standard errors. Divide survey weights by their mean first.
 
         Returns
         -------
@@ -192,17 +199,17 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
         X = self._validate(X, reset=True)
         self._check_parameters()
         candidates = self._candidates(X.shape[1])
-        self.categories_ = infer_levels(X, self.n_categories, self.categories)
-        self.n_categories_ = np.array([len(levels) for levels in self.categories_])
-        codes = encode(X, self.categories_)
-        weights = _check_sample_weight(
-            sample_weight, codes, dtype=np.float64, ensure_non_negative=True
-        )
+        levels = infer_levels(X, self.n_categories, self.categories)
+        codes = encode(X, levels)
+        weights = row_weights(sample_weight, len(codes))
         if weights.sum() <= 0:
             raise InputError("sample_weight must be positive for at least one row.")
-        rows = Rows.merge(codes, weights, self._n_levels)
+        # A question that nobody answered says nothing, like one with a single category.
+        rows = Rows.merge(codes, weights, np.array([max(len(known), 1) for known in levels]))
         self._warn_if_not_identifiable(rows)
         fit = self._best_fit(Problem(rows, self.n_components, candidates, self.prior_count))
+        self.categories_ = levels
+        self.n_categories_ = np.array([len(known) for known in levels])
         self._store(fit, codes, weights)
         self._training = rows
         return self
@@ -224,29 +231,35 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the mean log-probability of the rows."""
-        return float(np.average(self.score_samples(X), weights=sample_weight))
+        log_density = self.score_samples(X)
+        return float(np.average(log_density, weights=row_weights(sample_weight, len(log_density))))
+
+    def criteria(self, X: Any, sample_weight: Any = None) -> dict[str, float]:
+        """Return AIC, BIC and ICL in one pass, as a dict; lower is better.
+
+        They count K - 1 weights and K precisions for each question with more than one category.
+        The positions are discrete and are not counted. ICL is the BIC plus twice the uncertainty
+        of the memberships, so it prefers components that are clearly apart.
+        """
+        membership, log_density = self._posterior(self._encode(X))
+        weights = row_weights(sample_weight, len(log_density))
+        deviance = -2 * float(log_density @ weights)
+        bic = deviance + np.log(weights.sum()) * self.n_parameters_
+        unclear = -2 * float(np.log(membership.max(axis=1)) @ weights)
+        aic = deviance + 2 * self.n_parameters_
+        return {"aic": float(aic), "bic": float(bic), "icl": float(bic + unclear)}
 
     def aic(self, X: Any, sample_weight: Any = None) -> float:
         """Return Akaike's criterion; lower is better."""
-        return self._criterion(X, sample_weight, 2.0)
+        return self.criteria(X, sample_weight)["aic"]
 
     def bic(self, X: Any, sample_weight: Any = None) -> float:
-        """Return the Bayesian information criterion; lower is better.
-
-        It counts K - 1 weights and K precisions for each question with more than one category.
-        The positions are discrete and are not counted.
-        """
-        return self._criterion(X, sample_weight, None)
+        """Return the Bayesian information criterion; lower is better."""
+        return self.criteria(X, sample_weight)["bic"]
 
     def icl(self, X: Any, sample_weight: Any = None) -> float:
-        """Return the integrated completed likelihood criterion; lower is better.
-
-        It is the BIC plus twice the uncertainty of the memberships, so it prefers components
-        that are clearly apart.
-        """
-        membership = self.predict_proba(X)
-        unclear = -np.log(membership.max(axis=1))
-        return self.bic(X, sample_weight) + 2 * float(unclear @ _weights(sample_weight, unclear))
+        """Return the integrated completed likelihood criterion; lower is better."""
+        return self.criteria(X, sample_weight)["icl"]
 
     @property
     def n_parameters_(self) -> int:
@@ -277,9 +290,14 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
         pmf : ndarray of shape (n_components, n_categories)
         """
         check_is_fitted(self)
-        flat = self._parameters.log_pmf(self._starts, self._n_levels)
-        begin = self._starts[feature]
-        return np.exp(flat[begin : begin + self._n_levels[feature]].T)
+        if feature not in range(self.n_features_in_):
+            raise InputError(
+                f"feature must be a question's number from 0 to {self.n_features_in_ - 1}, "
+                f"got {feature!r}."
+            )
+        m = int(self._n_levels[feature])
+        flat = self._parameters.question(feature).log_pmf(np.array([0, m + 1]), np.array([m]))
+        return np.exp(flat[:m].T)
 
     def sample(
         self, n_samples: int = 1, random_state: int | np.random.RandomState | None = None
@@ -302,8 +320,7 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
             The component that each row came from.
         """
         check_is_fitted(self)
-        if n_samples < 1:
-            raise InputError(f"n_samples must be at least 1, got {n_samples!r}.")
+        _check_whole("n_samples", n_samples)
         rng = check_random_state(self.random_state if random_state is None else random_state)
         labels = np.sort(rng.choice(len(self.weights_), size=n_samples, p=self.weights_))
         codes = np.empty((n_samples, self.n_features_in_), dtype=np.uint8)
@@ -351,18 +368,32 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
         rows = problem.rows
         if len(rows) <= _SUBSAMPLE_ABOVE:
             return self._best_start(problem, seeds)
-        part = rows.take(np.sort(rng.choice(len(rows), _SUBSAMPLE, replace=False)))
-        best = self._best_start(replace(problem, rows=part), seeds)
-        if best.interrupted:
-            best.history = [problem.expect(best.parameters)[0]]
-            return best
-        return run_em(
-            problem, best.parameters, max_iter=self.max_iter, tol=self.tol, n_jobs=self.n_jobs
-        )
+        size = int(np.clip(_SUBSAMPLE_PER_COMPONENT * self.n_components, 5_000, 20_000))
+        best = self._best_start(replace(problem, rows=rows.draw(size, rng)), seeds)
+        fit = Fit(best.parameters, interrupted=best.interrupted)
+        if not best.interrupted:
+            try:
+                fit = run_em(
+                    problem,
+                    best.parameters,
+                    max_iter=self.max_iter,
+                    tol=self.tol,
+                    n_jobs=self.n_jobs,
+                )
+            except KeyboardInterrupt:
+                fit.interrupted = True
+            if fit.interrupted:
+                warnings.warn(
+                    "Interrupted while the best start was finished on all rows: what it had "
+                    "reached is kept.",
+                    stacklevel=3,
+                )
+        fit.history = fit.history or [problem.expect(fit.parameters)[0]]
+        return fit
 
     def _best_start(self, problem: Problem, seeds: IntArray) -> Fit:
         best: Fit | None = None
-        finished = 0
+        reached: list[float] = []
         title = f"{self.n_components} components"
         with progress_bar(title, self.n_init, enabled=bool(self.verbose)) as advance:
             fits = self._starts_from(problem, seeds)
@@ -372,7 +403,7 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
                         best = fit
                     if fit.interrupted:
                         raise KeyboardInterrupt
-                    finished += 1
+                    reached.append(fit.objective)
                     advance(f"best log-likelihood {best.objective:.2f}")
             except KeyboardInterrupt:
                 if best is None:
@@ -381,23 +412,22 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
                 with warnings.catch_warnings(action="ignore"):  # joblib's, of unused results
                     fits.close()
                 warnings.warn(
-                    f"Interrupted after {finished} of {self.n_init} starts: the best so far is "
+                    f"Interrupted after {len(reached)} of {self.n_init} starts: the best so far is "
                     "kept.",
                     stacklevel=4,
                 )
         assert best is not None
+        self.start_objectives_ = np.array(reached)
         return best
 
     def _starts_from(self, problem: Problem, seeds: IntArray) -> Generator[Fit, None, None]:
-        def run(number: int, seed: int) -> Fit:
-            parameters = start(self.init, number, problem, np.random.RandomState(seed))
-            return run_em(problem, parameters, max_iter=self.max_iter, tol=self.tol)
+        def run(seed: int) -> Fit:
+            with plain_interrupts():
+                return run_start(problem, self.init, seed, max_iter=self.max_iter, tol=self.tol)
 
         # Threads: the kernels run without the interpreter's lock, and nothing is copied.
-        fits: Generator[Fit, None, None] = Parallel(
-            n_jobs=self.n_jobs, prefer="threads", return_as="generator"
-        )(delayed(run)(number, seed) for number, seed in enumerate(seeds))
-        return fits
+        parallel = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
+        yield from parallel(delayed(run)(seed) for seed in seeds)
 
     def _store(self, fit: Fit, codes: CodeArray, weights: FloatArray) -> None:
         """Set the fitted attributes, the largest cluster first."""
@@ -462,14 +492,6 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
     def _posterior(self, codes: CodeArray) -> tuple[FloatArray, FloatArray]:
         return posterior(*self._rows_and_tables(codes))
 
-    def _criterion(self, X: Any, sample_weight: Any, price: float | None) -> float:
-        """Return -2 log-likelihood plus a price (log n if None) for each parameter."""
-        log_density = self.score_samples(X)
-        weights = _weights(sample_weight, log_density)
-        if price is None:
-            price = np.log(weights.sum())
-        return float(-2 * log_density @ weights + price * self.n_parameters_)
-
     def _names(self) -> NDArray[Any] | None:
         return getattr(self, "feature_names_in_", None)
 
@@ -483,7 +505,9 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
     def _candidates(self, n_features: int) -> tuple[tuple[str, ...], ...]:
         """Return the names of the distributions that each question may have."""
         names = self.distribution
-        listed = [names] * n_features if isinstance(names, str) else list(names)
+        listed: list[Any] = (
+            list(names) if isinstance(names, (list, tuple)) else [names] * n_features
+        )
         if len(listed) != n_features:
             raise InputError(
                 f"distribution names {len(listed)} distributions for {n_features} columns."
@@ -496,9 +520,7 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         for name in ("n_components", "n_init", "max_iter"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-                raise InputError(f"{name} must be a whole number from 1, got {value!r}.")
+            _check_whole(name, getattr(self, name))
         for name in ("tol", "prior_count"):
             value = getattr(self, name)
             if not isinstance(value, Real) or not 0 <= float(value) < np.inf:
@@ -508,11 +530,11 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
             raise InputError(f"init must be one of {known}, got {self.init!r}.")
 
     def _warn_if_not_identifiable(self, rows: Rows) -> None:
-        n_questions = int((self._n_levels > 1).sum())
-        n_parameters = self.n_components - 1 + self.n_components * n_questions
-        if self.n_components > 1 and np.log(n_parameters + 1) > np.log(self._n_levels).sum():
+        n_levels = rows.layout.n_levels
+        n_parameters = self.n_components - 1 + self.n_components * int((n_levels > 1).sum())
+        if self.n_components > 1 and np.log(n_parameters + 1) > np.log(n_levels).sum():
             warnings.warn(
-                f"{n_parameters} parameters for tables of {np.prod(self._n_levels)} cells: "
+                f"{n_parameters} parameters for tables of {np.prod(n_levels)} cells: "
                 "different mixtures describe these questions equally well; use fewer components.",
                 stacklevel=3,
             )
@@ -532,8 +554,13 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
         return tags
 
 
-def _weights(sample_weight: Any, like: FloatArray) -> FloatArray:
-    weights: FloatArray = _check_sample_weight(
-        sample_weight, like[:, None], dtype=np.float64, ensure_non_negative=True
+def _check_whole(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise InputError(f"{name} must be a whole number from 1, got {value!r}.")
+
+
+def row_weights(sample_weight: Any, n_samples: int) -> FloatArray:
+    """Check the weights of rows; without any, all are 1."""
+    return _check_sample_weight(
+        sample_weight, np.empty((n_samples, 0)), dtype=np.float64, ensure_non_negative=True
     )
-    return weights

@@ -9,7 +9,8 @@ import numpy as np
 
 from kindset.ordinal._coefficients import FloatArray
 from kindset.ordinal._encoding import Levels
-from kindset.ordinal._mixture import OrdinalMixture, _weights
+from kindset.ordinal._expectation import count_answers
+from kindset.ordinal._mixture import OrdinalMixture, row_weights
 from kindset.ordinal._rows import IntArray
 
 
@@ -53,13 +54,26 @@ class QuestionProfile:
         """How far each segment is from all rows: the share that would have to answer otherwise."""
         return np.abs(self.shares - self.overall).sum(axis=1) / 2
 
+    @property
+    def telling(self) -> IntArray:
+        """The answer that sets each segment apart, as a position from 0.
+
+        The most frequent one, unless all rows give it still more often; then the one with the
+        largest excess.
+        """
+        excess = self.shares - self.overall
+        segments = np.arange(len(self.shares))
+        more_often = excess[segments, self.typical] >= 0
+        return np.where(more_often, self.typical, excess.argmax(axis=1))
+
     def interval(self, coverage: float = 0.5) -> tuple[IntArray, IntArray]:
-        """Return the positions between which the fitted middle `coverage` of the answers lies."""
-        cumulative = self.pmf.cumsum(axis=1)
+        """Return the positions between which the middle `coverage` of the answers lies."""
+        cumulative = self.shares.cumsum(axis=1)
         tail = (1 - coverage) / 2
-        low = (cumulative < tail).sum(axis=1)
+        low = (cumulative <= tail + 1e-12).sum(axis=1)
         high = (cumulative < 1 - tail - 1e-12).sum(axis=1)
-        return low, np.minimum(high, self.pmf.shape[1] - 1)
+        last = max(self.shares.shape[1] - 1, 0)
+        return np.minimum(low, last), np.minimum(high, last)
 
 
 @dataclass(frozen=True)
@@ -78,6 +92,14 @@ class SegmentProfiles:
     sizes: FloatArray
     certainty: FloatArray
     questions: list[QuestionProfile]
+
+    def most_distinct(self, n: int | None) -> list[int]:
+        """Return the numbers of the n questions on which segments differ most, in table order."""
+        spread = [
+            float(self.sizes @ question.distinctness) if len(question.levels) else -1.0
+            for question in self.questions
+        ]
+        return sorted(np.argsort(-np.array(spread), kind="stable")[:n].tolist())
 
 
 def profile_segments(
@@ -106,14 +128,13 @@ def profile_segments(
     """
     membership = model.predict_proba(X)
     codes = model._encode(X)
-    weights = _weights(sample_weight, membership[:, 0])
+    weights = row_weights(sample_weight, len(membership))
     weighted = membership * weights[:, None]
+    all_counts = count_answers(codes, model._starts, weighted)
     names = getattr(model, "feature_names_in_", [f"column {j}" for j in range(codes.shape[1])])
     profiles = []
     for j, (name, levels) in enumerate(zip(names, model.categories_, strict=True)):
-        counts = np.zeros((len(levels) + 1, membership.shape[1]))
-        np.add.at(counts, codes[:, j], weighted)
-        counts = counts[:-1].T
+        counts = all_counts[model._starts[j] :][: len(levels)].T
         answered = counts.sum(axis=1)
         profiles.append(
             QuestionProfile(
@@ -167,7 +188,11 @@ def describe_segments(
     sample_weight: Any = None,
     max_questions: int | None = 8,
 ) -> str:
-    """Describe the segments in plain words, what sets each apart first.
+    """Describe the segments in plain words.
+
+    The questions on which a segment differs most from all rows come first, with the answer that
+    sets it apart, its share in the segment and among all rows, and where the middle half of the
+    segment's answers lies.
 
     Parameters
     ----------
@@ -200,12 +225,16 @@ def describe_segments(
     total = profiles.sizes.sum()
     parts = []
     for k, (size, sure) in enumerate(zip(profiles.sizes, profiles.certainty, strict=True)):
-        head = f"Segment {k + 1}: {size / total:.0%} of the rows ({size:,.0f})"
-        head += f", assigned with {sure:.0%} certainty on average" if size else ", empty"
         ranked = sorted(profiles.questions, key=lambda q: -q.distinctness[k])
-        lines = [head, *(_sentence(question, k) for question in ranked[:max_questions])]
-        if len(ranked) > len(lines) - 1:
-            lines.append(f"  - ... and {len(ranked) - len(lines) + 1} more questions")
+        certain = f", assigned with {sure:.0%} certainty on average" if size else ""
+        lines = [
+            f"Segment {k + 1}: {_headline(ranked, k)}",
+            f"  {size / total:.0%} of the rows ({size:,.0f}){certain}",
+            *(_sentence(question, k) for question in ranked[:max_questions]),
+        ]
+        hidden = len(ranked[max_questions:]) if max_questions is not None else 0
+        if hidden:
+            lines.append(f"  - ... and {hidden} more question{'s' if hidden > 1 else ''}")
         parts.append("\n".join(lines))
     return "\n\n".join(parts)
 
@@ -213,21 +242,31 @@ def describe_segments(
 _WRAP = TextWrapper(width=98, initial_indent="  - ", subsequent_indent="    ")
 
 
+def _headline(ranked: list[QuestionProfile], k: int) -> str:
+    """Name a segment by the answers that set it apart most."""
+    named = [question for question in ranked if len(question.levels) and question.answered[k] > 0]
+    return "; ".join(f"{q.levels[q.telling[k]]} ({q.name})" for q in named[:2]) or "no answers"
+
+
 def _sentence(question: QuestionProfile, k: int) -> str:
     if len(question.levels) == 0 or question.answered[k] == 0:
         return _WRAP.fill(f"{question.text} (no answers)")
-    typical = question.typical[k]
     asked = question.text if question.text.endswith("?") else f"{question.text}:"
+    typical, telling = question.typical[k], question.telling[k]
+    if typical == telling:
+        answer = _share_of(question, k, typical)
+    else:
+        answer = f"{_share_of(question, k, telling)}, seldom {_share_of(question, k, typical)}"
     low, high = (bound[k] for bound in question.interval())
-    level, share = question.levels[typical], question.shares[k, typical]
-    spread = (
-        ""
-        if low == high
-        else f"; the middle half from {question.levels[low]} to {question.levels[high]}"
-    )
-    return _WRAP.fill(
-        f"{asked} {level} ({share:.0%}, all rows {question.overall[typical]:.0%}){spread}"
-    )
+    if low == high or high - low == len(question.levels) - 1:
+        return _WRAP.fill(f"{asked} {answer}")
+    levels = question.levels
+    return _WRAP.fill(f"{asked} {answer}; the middle half from {levels[low]} to {levels[high]}")
+
+
+def _share_of(question: QuestionProfile, k: int, x: int) -> str:
+    share, overall = question.shares[k, x], question.overall[x]
+    return f"{question.levels[x]} ({share:.0%}, all rows {overall:.0%})"
 
 
 def _share(counts: FloatArray) -> FloatArray:

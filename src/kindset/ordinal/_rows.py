@@ -117,20 +117,27 @@ class Rows:
         """
         if (weights == 0).any():
             codes, weights = codes[weights > 0], weights[weights > 0]
-        if len(codes) > _ALWAYS_MERGE:
-            head = codes[:: max(1, len(codes) // 10_000)]
-            if len(np.unique(_row_keys(head))) > 0.5 * len(head):
-                return cls.build(codes, weights, n_levels)
+        if len(codes) > _ALWAYS_MERGE and _distinct_rows(codes) > 0.2 * len(codes):
+            return cls.build(codes, weights, n_levels)
         _, index, inverse = np.unique(_row_keys(codes), return_index=True, return_inverse=True)
         total = np.bincount(inverse, weights=weights).astype(np.float64)
         return cls.build(codes[index], total, n_levels)
 
-    def take(self, index: IntArray) -> "Rows":
-        """Return some of the rows."""
-        return Rows.build(self.codes[index], self.weights[index], self.layout.n_levels)
+    def draw(self, size: int, rng: np.random.RandomState) -> "Rows":
+        """Draw rows in proportion to their weights; each draw counts one."""
+        chance = self.weights / self.weights.sum()
+        index, count = np.unique(rng.choice(len(self), size, p=chance), return_counts=True)
+        return Rows.merge(self.codes[index], count.astype(np.float64), self.layout.n_levels)
 
     def __len__(self) -> int:
         return len(self.codes)
+
+
+def _distinct_rows(codes: CodeArray) -> float:
+    """Estimate how many rows differ, from the repeats in a sample (the birthday problem)."""
+    sample = codes[:: max(1, len(codes) // 10_000)]
+    repeats = len(sample) - len(np.unique(_row_keys(sample)))
+    return len(sample) ** 2 / (2 * max(repeats, 1))
 
 
 def _row_keys(codes: CodeArray) -> NDArray[np.void]:

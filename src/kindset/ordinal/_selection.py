@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import pandas as pd
@@ -26,7 +27,8 @@ class ComponentSelection:
     models : dict of int to OrdinalMixture
         The fitted mixtures.
     interrupted : bool
-        Whether Ctrl-C ended the search early; only what was finished is here.
+        Whether Ctrl-C ended the search early. What was finished is here; the last mixture may be
+        the best of fewer starts (its `interrupted_` tells).
     """
 
     criterion: str
@@ -103,7 +105,7 @@ def select_components(
     n_components
     1             20693.0  20693.0
     2             19977.0  20148.0
-    3             19672.0  20028.0
+    3             19648.0  19982.0
     """
     if criterion not in CRITERIA:
         raise InputError(
@@ -131,24 +133,20 @@ def select_components(
 
 
 def _numbers(n_components: Iterable[int]) -> list[int]:
-    try:
-        numbers = [int(number) for number in n_components]
-    except TypeError:
-        numbers = []
-    if not numbers or min(numbers) < 1:
+    numbers: list[Any] = list(n_components) if isinstance(n_components, Iterable) else []
+    whole = all(isinstance(number, Integral) and int(number) >= 1 for number in numbers)
+    if not numbers or not whole:
         raise InputError(
             f"n_components must be a range or list of whole numbers from 1, got {n_components!r}."
         )
-    return numbers
+    return [int(number) for number in numbers]
 
 
 def _describe(model: OrdinalMixture, X: Any, sample_weight: Any) -> dict[str, Any]:
     return {
         "log_likelihood": model.log_likelihood_,
         "n_parameters": model.n_parameters_,
-        "aic": model.aic(X, sample_weight),
-        "bic": model.bic(X, sample_weight),
-        "icl": model.icl(X, sample_weight),
+        **model.criteria(X, sample_weight),
         "smallest": float(model.weights_.min()),
         "converged": model.converged_,
     }

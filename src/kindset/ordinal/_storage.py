@@ -11,15 +11,18 @@ from sklearn.utils import Bunch
 
 from kindset._files import write_text
 from kindset.exceptions import InputError
-from kindset.ordinal._distributions import DISTRIBUTIONS
+from kindset.ordinal._distributions import DISTRIBUTIONS, MAX_PRECISION
 from kindset.ordinal._mixture import OrdinalMixture
 
 FORMAT = "kindset-ordinal-mixture"
 VERSION = 1
 
-_PARAMETERS = ("n_components", "init", "n_init", "max_iter", "tol", "prior_count")
-_ARRAYS = ("weights_", "modes_", "precisions_", "peaks_", "labels_")
-_SCALARS = ("log_likelihood_", "n_iter_", "converged_", "interrupted_", "history_")
+_FLOATS = ("weights_", "precisions_", "start_objectives_")
+_WHOLES = ("modes_", "peaks_", "labels_")
+_SCALARS = {
+    "log_likelihood_": float, "n_iter_": int, "converged_": bool, "interrupted_": bool,
+    "history_": list,
+}  # fmt: skip
 
 
 def save_mixture(model: OrdinalMixture, path: str | os.PathLike[str]) -> None:
@@ -40,16 +43,20 @@ def save_mixture(model: OrdinalMixture, path: str | os.PathLike[str]) -> None:
     document = {
         "format": FORMAT,
         "version": VERSION,
-        "parameters": {name: getattr(model, name) for name in _PARAMETERS},
+        "parameters": _parameters_out(model),
         "distributions": list(model.distributions_),
         "categories": [_levels_out(levels, j) for j, levels in enumerate(model.categories_)],
         "feature_names": _names_out(model),
-        **{name: getattr(model, name).tolist() for name in _ARRAYS},
+        **{name: getattr(model, name).tolist() for name in (*_FLOATS, *_WHOLES)},
         **{name: getattr(model, name) for name in _SCALARS},
         "standard_errors": {name: _blank_nan(errors[name].tolist()) for name in errors},
     }
-    text = json.dumps(document, allow_nan=False, ensure_ascii=False, indent=1)
-    write_text(Path(path), text)
+    # An entry a line: short, and still easy on the eye.
+    lines = [
+        f"{json.dumps(name)}: {json.dumps(value, allow_nan=False, ensure_ascii=False)}"
+        for name, value in document.items()
+    ]
+    write_text(Path(path), "{\n" + ",\n".join(lines) + "\n}\n")
 
 
 def load_mixture(path: str | os.PathLike[str]) -> OrdinalMixture:
@@ -75,7 +82,7 @@ def load_mixture(path: str | os.PathLike[str]) -> OrdinalMixture:
         document = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"cannot read the model {path}: {error.strerror}.") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not a model: it is not valid JSON ({error}).") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise InputError(f"{path} is not a mixture of ordinal distributions.")
@@ -86,50 +93,96 @@ def load_mixture(path: str | os.PathLike[str]) -> OrdinalMixture:
         )
     try:
         return _restore(document)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise InputError(f"{path} is damaged: {error}.") from error
 
 
 def _restore(document: dict[str, Any]) -> OrdinalMixture:
     expected = {"format", "version", "parameters", "distributions", "categories", "feature_names"}
-    expected |= {*_ARRAYS, *_SCALARS, "standard_errors"}
+    expected |= {*_FLOATS, *_WHOLES, *_SCALARS, "standard_errors"}
     if set(document) != expected:
         raise ValueError(f"unknown or missing entries {sorted(set(document) ^ expected)}")
-    unknown = set(document["distributions"]) - set(DISTRIBUTIONS)
-    if unknown:
-        raise ValueError(f"unknown distribution {sorted(unknown)[0]!r}")
-    model = OrdinalMixture(distribution=document["distributions"], **document["parameters"])
-    model.distributions_ = list(document["distributions"])
+    model = OrdinalMixture(**document["parameters"])
+    model._check_parameters()
+    model.distributions_ = [str(name) for name in document["distributions"]]
     model.categories_ = [_levels_in(entry) for entry in document["categories"]]
     model.n_categories_ = np.array([len(levels) for levels in model.categories_])
     model.n_features_in_ = len(model.categories_)
     if document["feature_names"] is not None:
         model.feature_names_in_ = np.array(document["feature_names"], dtype=object)
-    for name in _ARRAYS:
-        kind = np.float64 if name in ("weights_", "precisions_") else np.int64
-        setattr(model, name, np.array(document[name], dtype=kind))
-    for name in _SCALARS:
+    for name in (*_FLOATS, *_WHOLES):
+        setattr(model, name, _array_in(document[name], name))
+    for name, kind in _SCALARS.items():
+        if not isinstance(document[name], kind) and not (
+            kind is float and isinstance(document[name], int)
+        ):
+            raise ValueError(f"{name} is not a {kind.__name__}")
         setattr(model, name, document[name])
     errors = document["standard_errors"]
     model._standard_errors = Bunch(
-        **{name: np.array(_restore_nan(values)) for name, values in errors.items()}
+        **{name: np.array(_restore_nan(errors[name]), dtype=np.float64) for name in _ERRORS}
     )
-    _check_shapes(model)
+    _check(model)
     return model
 
 
-def _check_shapes(model: OrdinalMixture) -> None:
+_ERRORS = ("weights", "precisions")
+
+
+def _array_in(values: Any, name: str) -> Any:
+    array = np.array(values)
+    if array.dtype.kind not in ("if" if name in _FLOATS else "i") and array.size:
+        raise ValueError(f"{name} does not hold numbers of the right kind")
+    return array.astype(np.float64 if name in _FLOATS else np.int64)
+
+
+def _check(model: OrdinalMixture) -> None:
+    """Refuse what is no mixture, whoever wrote it."""
     shape = (model.n_components, model.n_features_in_)
-    for name, wanted in (("weights_", shape[:1]), *((n, shape) for n in _ARRAYS[1:4])):
-        if getattr(model, name).shape != wanted:
-            raise ValueError(f"{name} has shape {getattr(model, name).shape}, not {wanted}")
+    errors = model._standard_errors
+    shapes = {
+        "weights_": (model.weights_, shape[:1]),
+        **{name: (getattr(model, name), shape) for name in ("modes_", "precisions_", "peaks_")},
+        "standard errors of weights": (errors.weights, shape[:1]),
+        "standard errors of precisions": (errors.precisions, shape),
+    }
+    for name, (array, wanted) in shapes.items():
+        if array.shape != wanted:
+            raise ValueError(f"{name} has shape {array.shape}, not {wanted}")
     if len(model.distributions_) != model.n_features_in_:
         raise ValueError("distributions and categories differ in length")
-    if not (np.isfinite(model.precisions_).all() and abs(model.weights_.sum() - 1) < 1e-9):
-        raise ValueError("the parameters are no mixture")
-    in_range = (model.modes_ >= 1) & (model.modes_ <= np.maximum(model.n_categories_, 1))
-    if not (in_range.all() and ((model.precisions_ >= 0) & (model.precisions_ <= 1)).all()):
+    if hasattr(model, "feature_names_in_") and model.feature_names_in_.shape != shape[1:]:
+        raise ValueError("feature names and categories differ in length")
+    unknown = set(model.distributions_) - set(DISTRIBUTIONS)
+    if unknown:
+        raise ValueError(f"unknown distribution {sorted(unknown)[0]!r}")
+    if not (model.weights_ >= 0).all() or abs(model.weights_.sum() - 1) > 1e-9:
+        raise ValueError("the weights are no shares of a mixture")
+    low = np.array([DISTRIBUTIONS[name].min_precision for name in model.distributions_])
+    top = np.maximum(model.n_categories_, 1)
+    ranges = (
+        (model.modes_, 1, top), (model.peaks_, 1, top), (model.precisions_, low, MAX_PRECISION),
+        (model.labels_, 0, model.n_components - 1),
+    )  # fmt: skip
+    if not all(((array >= lowest) & (array <= highest)).all() for array, lowest, highest in ranges):
         raise ValueError("a parameter is out of its range")
+
+
+def _parameters_out(model: OrdinalMixture) -> dict[str, Any]:
+    """Return the constructor's parameters as JSON can hold them."""
+    plain = {name: _plain(value) for name, value in model.get_params().items()}
+    plain["n_components"] = len(model.weights_)
+    if not isinstance(plain["random_state"], (int, type(None))):
+        plain["random_state"] = None  # a generator's state is not a parameter to keep
+    return plain
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [_plain(entry) for entry in value]
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _levels_out(levels: Any, j: int) -> dict[str, Any]:

@@ -1,0 +1,29 @@
+"""What all figures have in common."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def new_axes(ax: "Axes | None", size: tuple[float, float]) -> "tuple[Figure, Axes]":
+    """Return the given axes with their figure, or new ones of that size in inches."""
+    import matplotlib.pyplot as plt
+
+    if ax is None:
+        figure, ax = plt.subplots(figsize=size, layout="constrained")
+        return figure, ax
+    return ax.get_figure(root=True), ax  # type: ignore[return-value]
+
+
+def new_grid(shape: tuple[int, int], size: tuple[float, float]) -> "tuple[Figure, Any]":
+    """Return a new figure with a grid of axes, as an array of two dimensions."""
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(*shape, figsize=size, layout="constrained", squeeze=False)
+
+
+def plain(text: str) -> str:
+    """Keep matplotlib from reading dollars in a user's words as mathematics."""
+    return text.replace("$", r"\$")
