@@ -20,16 +20,7 @@ from kindset.cli._options import (
     read_names,
     read_range,
 )
-from kindset.cli._tables import (
-    Codebook,
-    Reading,
-    check_answers,
-    keep_columns,
-    read_table,
-    take_column,
-    take_ids,
-    take_weights,
-)
+from kindset.cli._tables import Codebook
 from kindset.exceptions import InputError
 from kindset.ordinal import CRITERIA
 
@@ -92,22 +83,15 @@ def cluster(
     )
     folder = out or Path(f"{data.stem}-{method}")
     check_output_folder(folder, force=force)
-    codebook = Codebook.read(levels)
-    reading = Reading(
-        codebook.text_levels, [id_column] if id_column else [], read_names(missing) or []
+    columns_told = _survey.Columns(
+        used=read_names(columns),
+        excluded=read_names(exclude),
+        ids=id_column,
+        weights=weight_column,
+        truth=label_column,
+        missing=read_names(missing),
     )
-    table = read_table(data, reading)
-    codebook.check(table)
-    ids = take_ids(table, id_column)
-    weights = take_weights(table, weight_column)
-    truth = take_column(table, label_column, "--label-column")
-    if truth is not None and truth.isna().any():
-        raise InputError(
-            f"column {label_column!r} has no label in row {truth.isna().argmax() + 1}."
-        )
-    answers = codebook.apply(keep_columns(table, read_names(columns), read_names(exclude)))
-    check_answers(answers)
-    survey = _survey.Survey(answers, ids, codebook.questions, weights, truth)
+    survey = _survey.read_survey(data, columns_told, Codebook.read(levels))
     result = _survey.fit_survey(survey, options)
     with output_folder(folder, force=force) as stage:
         _survey.write_survey(result, stage)

@@ -13,12 +13,23 @@ import pandas as pd
 
 from kindset._files import write_text
 from kindset.cli._figures import save_figure
+from kindset.cli._tables import (
+    Codebook,
+    Reading,
+    check_answers,
+    keep_columns,
+    read_table,
+    take_column,
+    take_ids,
+    take_weights,
+)
 from kindset.evaluation import (
     AssignmentDisplay,
     adjusted_rand,
     clustering_accuracy,
     normalized_mutual_info,
 )
+from kindset.exceptions import InputError
 from kindset.ordinal import (
     ComponentSelection,
     OrdinalMixture,
@@ -50,6 +61,35 @@ class Survey:
     questions: dict[str, str] = field(default_factory=dict)
     weights: "pd.Series[Any] | None" = None
     truth: "pd.Series[Any] | None" = None
+
+
+@dataclass
+class Columns:
+    """What a user says about the columns: which are questions, which are something else."""
+
+    used: list[str] | None = None
+    excluded: list[str] | None = None
+    ids: str | None = None
+    weights: str | None = None
+    truth: str | None = None
+    missing: list[str] | None = None
+
+
+def read_survey(path: Path, columns: Columns, codebook: Codebook) -> Survey:
+    """Read a table and sort its columns into questions, ids, weights and known labels."""
+    text_columns = [columns.ids] if columns.ids else []
+    table = read_table(path, Reading(codebook.text_levels, text_columns, columns.missing or []))
+    codebook.check(table)
+    ids = take_ids(table, columns.ids)
+    weights = take_weights(table, columns.weights)
+    truth = take_column(table, columns.truth, "--label-column")
+    if truth is not None and truth.isna().any():
+        raise InputError(
+            f"column {columns.truth!r} has no label in row {truth.isna().argmax() + 1}."
+        )
+    answers = codebook.apply(keep_columns(table, columns.used, columns.excluded))
+    check_answers(answers)
+    return Survey(answers, ids, codebook.questions, weights, truth)
 
 
 @dataclass
