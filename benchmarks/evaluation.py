@@ -161,15 +161,13 @@ def compare(quick: bool, repeats: int, max_calls: int | None) -> None:
         "| index | N | d | M | against | ours, s | theirs, s | ratio (range) | largest relative "
         "difference | ours, MB | theirs, MB |\n|" + "---|" * 11
     )
-    sizes = [2000] if quick else [2000, 10_000]
+    n = 2000 if quick else 10_000
     problems = [
         (Problem(n, d, m, max_calls=max_calls), rival)
-        for n in sizes
-        for d in (10, 160)
-        for m in (20, 42)
         for rival in ("loop", "precomputed")
+        for m in (42, 20)
+        for d in (10, 160)
     ]
-    n = sizes[-1]
     problems += [
         (Problem(n, d, 42, index, metric, max_calls=max_calls), "loop")
         for index, metric in (
@@ -183,6 +181,13 @@ def compare(quick: bool, repeats: int, max_calls: int | None) -> None:
         (Problem(n, 10, 42, index, max_calls=max_calls), "all_pairs")
         for index in ("dunn", "c_index")
     ]
+    if not quick:
+        problems += [
+            (Problem(2000, d, m, max_calls=max_calls), rival)
+            for m in (42, 20)
+            for d in (10, 160)
+            for rival in ("loop", "precomputed")
+        ]
     for problem, rival in problems:
         print(line(problem, rival, repeats), flush=True)
 
@@ -239,13 +244,18 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="N = 2,000 only, one repeat")
     parser.add_argument("--full", action="store_true", help="time all calls of the rivals' loops")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--only", choices=["compare", "workers", "large", "dip"])
     args = parser.parse_args()
     repeats = 1 if args.quick else args.repeats
-    compare(args.quick, repeats, None if args.full else 10)
-    workers(args.quick, repeats)
-    if not args.quick:
-        large()
-    dips()
+    tables = {
+        "compare": lambda: compare(args.quick, repeats, None if args.full else 10),
+        "workers": lambda: workers(args.quick, repeats),
+        "large": large,
+        "dip": dips,
+    }
+    for name, show in tables.items():
+        if args.only in (None, name) and not (args.quick and name == "large"):
+            show()
 
 
 if __name__ == "__main__":
