@@ -466,7 +466,7 @@ class AdaptiveEvaluation(BaseEstimator):
             )
 
     def _warn(self, message: str) -> None:
-        warnings.warn(message, EvidenceWarning, stacklevel=4)
+        warnings.warn(message, EvidenceWarning, stacklevel=5)
 
 
 def _dip_pvalues(spaces: Sequence[NDArray[np.floating]], n_jobs: int | None) -> NDArray[np.float64]:
