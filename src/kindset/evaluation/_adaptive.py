@@ -10,6 +10,7 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
+from threadpoolctl import threadpool_limits
 
 from kindset.evaluation._ace import AceSettings, evaluate, varying_rows
 from kindset.evaluation._bootstrap import (
@@ -224,11 +225,7 @@ class AdaptiveEvaluation(BaseEstimator):
             self.std_errors_ = np.stack(
                 [result.errors for result in results if result.errors is not None]
             )
-        pvalues = np.array(
-            Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                delayed(_dip_pvalue)(space) for space in checked
-            )
-        )
+        pvalues = _dip_pvalues(checked, self.n_jobs)
         resampled = None
         if task.weights is not None:
             resampled = np.stack([r.resampled for r in results if r.resampled is not None], axis=1)
@@ -469,7 +466,14 @@ class AdaptiveEvaluation(BaseEstimator):
             )
 
     def _warn(self, message: str) -> None:
-        warnings.warn(message, EvidenceWarning, stacklevel=4)
+        warnings.warn(message, EvidenceWarning, stacklevel=5)
+
+
+def _dip_pvalues(spaces: Sequence[NDArray[np.floating]], n_jobs: int | None) -> NDArray[np.float64]:
+    """Test each space for more than one mode along its first principal component."""
+    with threadpool_limits(limits=1, user_api="blas"):
+        jobs = (delayed(_dip_pvalue)(space) for space in spaces)
+        return np.array(Parallel(n_jobs=n_jobs, prefer="threads")(jobs))
 
 
 def _dip_pvalue(space: NDArray[np.floating]) -> float:

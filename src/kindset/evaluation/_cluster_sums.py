@@ -6,7 +6,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kindset.evaluation._distances import TILE_COLUMNS, row_blocks, tiles_of_rows
+from kindset.evaluation._distances import (
+    TILE,
+    half_tiles,
+    memory_budget,
+    row_blocks,
+    tiles_of_rows,
+)
 from kindset.evaluation._labels import Partitions
 from kindset.evaluation._spaces import Space
 
@@ -87,14 +93,38 @@ def cluster_sum_blocks(
         A block of the points.
     sums : ndarray of shape (n_clusters_total, n_rows)
     """
+    layout = _sort_columns(partitions.codes, partitions.offsets, TILE)
+    if points is None and 8.0 * len(space.X) * len(partitions.sizes) <= memory_budget():
+        yield from _sums_of_all(space, partitions, layout)
+        return
     wanted = np.arange(len(space.X)) if points is None else points
-    n_clusters = len(partitions.sizes)
-    offsets = partitions.offsets
-    order, bounds = _sort_columns(partitions.codes, offsets, TILE_COLUMNS)
-    for block in row_blocks(len(wanted), n_clusters):
+    order, bounds = layout
+    for block in row_blocks(len(wanted), len(partitions.sizes)):
         rows = wanted[block]
-        sums = np.zeros((n_clusters, len(rows)))
+        sums = np.zeros((len(partitions.sizes), len(rows)))
         for columns, tile in tiles_of_rows(space, rows):
-            strip = bounds[columns.start // TILE_COLUMNS]
-            _add_cluster_sums(tile, order[:, columns], strip, offsets, sums)
+            strip = bounds[columns.start // TILE]
+            _add_cluster_sums(tile, order[:, columns], strip, partitions.offsets, sums)
         yield rows, sums
+
+
+def _sums_of_all(
+    space: Space,
+    partitions: Partitions,
+    layout: tuple[NDArray[np.int32], NDArray[np.int32]],
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.float64]]]:
+    """Like `cluster_sum_blocks` for all points, with every distance made only once.
+
+    A tile serves its rows and, transposed, its columns; so the sums of all points are held.
+    """
+    order, bounds = layout
+    n, offsets = len(space.X), partitions.offsets
+    blocks = [np.arange(start, min(start + TILE, n)) for start in range(0, n, TILE)]
+    sums = [np.zeros((len(partitions.sizes), len(block))) for block in blocks]
+    for columns, rows, tile in half_tiles(space):
+        c, r = columns.start // TILE, rows.start // TILE
+        _add_cluster_sums(tile, order[:, columns], bounds[c], offsets, sums[r])
+        if c != r:
+            mirrored = np.ascontiguousarray(tile.T)
+            _add_cluster_sums(mirrored, order[:, rows], bounds[r], offsets, sums[c])
+    yield from zip(blocks, sums, strict=True)

@@ -13,9 +13,10 @@ from sklearn import get_config
 
 from kindset.evaluation._spaces import Space
 
-# A tile of this shape is half a megabyte: about what the second-level cache of a core holds.
-TILE_ROWS = 256
-TILE_COLUMNS = 256
+# A tile of this many rows and columns is half a megabyte: about the second-level cache of a core.
+TILE = 256
+# What one worker may hold beside its space, whatever scikit-learn's working memory allows.
+_MAX_MEGABYTES = 64
 # Below this share of the squared norms, a dot product has lost too many digits to give a distance.
 _CANCELLATION = 1e-4
 
@@ -84,10 +85,14 @@ def distance_tile(
     return tile
 
 
+def memory_budget() -> float:
+    """Bytes that one worker may use for what it accumulates."""
+    return float(min(get_config()["working_memory"], _MAX_MEGABYTES) * 2**20)
+
+
 def row_blocks(n_rows: int, n_accumulators: int = 0) -> Iterator[slice]:
     """Split rows so that what a kernel keeps for each row stays within the memory budget."""
-    budget = min(get_config()["working_memory"], 64) * 2**20
-    size = max(1, min(TILE_ROWS, int(budget // (8 * max(n_accumulators, 1)))))
+    size = max(1, min(TILE, int(memory_budget() // (8 * max(n_accumulators, 1)))))
     for start in range(0, n_rows, size):
         yield slice(start, min(start + size, n_rows))
 
@@ -97,8 +102,8 @@ def tiles_of_rows(
 ) -> Iterator[tuple[slice, NDArray[np.float64]]]:
     """Yield ``(columns, tile)`` until the given rows have met every point."""
     n = len(space.X)
-    for start in range(0, n, TILE_COLUMNS):
-        columns = slice(start, min(start + TILE_COLUMNS, n))
+    for start in range(0, n, TILE):
+        columns = slice(start, min(start + TILE, n))
         yield columns, distance_tile(space, columns, rows)
 
 
@@ -108,9 +113,9 @@ def half_tiles(space: Space) -> Iterator[tuple[slice, slice, NDArray[np.float64]
     Only the tiles on the diagonal, where ``columns == rows``, hold their pairs twice.
     """
     n = len(space.X)
-    for start in range(0, n, TILE_ROWS):
-        rows = slice(start, min(start + TILE_ROWS, n))
+    for start in range(0, n, TILE):
+        rows = slice(start, min(start + TILE, n))
         yield rows, rows, distance_tile(space, rows, rows)
-        for begin in range(rows.stop, n, TILE_COLUMNS):
-            columns = slice(begin, min(begin + TILE_COLUMNS, n))
+        for begin in range(rows.stop, n, TILE):
+            columns = slice(begin, min(begin + TILE, n))
             yield columns, rows, distance_tile(space, columns, rows)

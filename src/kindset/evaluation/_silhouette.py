@@ -1,8 +1,5 @@
 """Silhouette values of all points under all partitions."""
 
-from dataclasses import dataclass
-from functools import cached_property
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -48,47 +45,49 @@ def silhouette_values(
     return values
 
 
-@dataclass(frozen=True)
 class Silhouettes:
     """Mean silhouette over points, or over clusters of the mean over their points."""
 
-    space: Space
-    partitions: Partitions
-    by_cluster: bool
+    # No cached_property here: until Python 3.12 it holds a lock that all threads share.
 
-    @cached_property
-    def _values(self) -> NDArray[np.float64]:
-        return silhouette_values(self.space, self.partitions)
-
-    @cached_property
-    def _shares(self) -> NDArray[np.float64]:
-        """Part of each point in the score; they sum to one over the points covered."""
-        codes, shares = self.partitions.codes, np.zeros(self.partitions.codes.shape)
-        for m, code in enumerate(codes):
-            sizes = self.partitions.sizes[self.partitions.clusters(m)]
-            whole = len(sizes) * sizes if self.by_cluster else np.full(len(sizes), sizes.sum())
-            shares[m] = np.where(code >= 0, 1.0 / whole[code], 0.0)
-        return shares
-
-    @cached_property
-    def _influence(self) -> NDArray[np.float64]:
-        """Derivative of the scores by the weights of the points."""
-        own = np.empty_like(self._values)
-        for m, code in enumerate(self.partitions.codes):
-            means = (self._values[m] * self._shares[m]).sum()
-            if self.by_cluster:
-                k = int(self.partitions.n_clusters[m])
-                parts = np.bincount(code + 1, self._values[m] * self._shares[m] * k, k + 1)[1:]
-                means = parts[code]
-            own[m] = self._shares[m] * (self._values[m] - means)
-        return own + silhouette_influence(self.space, self.partitions, self._shares)
+    def __init__(self, space: Space, partitions: Partitions, *, by_cluster: bool) -> None:
+        self._space = space
+        self._partitions = partitions
+        self._by_cluster = by_cluster
+        self._values = silhouette_values(space, partitions)
+        self._shares = self._measure_shares()
+        self._influence: NDArray[np.float64] | None = None
 
     def score(self, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Scores on all points, to first order moved by weights."""
         scores = (self._values * self._shares).sum(axis=1)[None, :]
         if weights is None:
             return np.asarray(scores)
+        if self._influence is None:
+            through_others = silhouette_influence(self._space, self._partitions, self._shares)
+            self._influence = self._own_influence() + through_others
         return np.asarray(scores + (weights - 1.0) @ self._influence.T)
+
+    def _measure_shares(self) -> NDArray[np.float64]:
+        """Part of each point in the score; they sum to one over the points covered."""
+        shares = np.zeros(self._partitions.codes.shape)
+        for m, code in enumerate(self._partitions.codes):
+            sizes = self._partitions.sizes[self._partitions.clusters(m)]
+            whole = len(sizes) * sizes if self._by_cluster else np.full(len(sizes), sizes.sum())
+            shares[m] = np.where(code >= 0, 1.0 / whole[code], 0.0)
+        return shares
+
+    def _own_influence(self) -> NDArray[np.float64]:
+        """Derive the scores by the weights, through the points' own values."""
+        own = np.empty_like(self._values)
+        for m, code in enumerate(self._partitions.codes):
+            parts = self._values[m] * self._shares[m]
+            means = np.full(len(code), parts.sum())
+            if self._by_cluster:
+                k = int(self._partitions.n_clusters[m])
+                means = np.bincount(code + 1, parts * k, k + 1)[1:][code]
+            own[m] = self._shares[m] * (self._values[m] - means)
+        return own
 
 
 def silhouette_contributions(space: Space, partitions: Partitions) -> Silhouettes:

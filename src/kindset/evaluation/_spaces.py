@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -72,10 +71,13 @@ class Space:
     ----------
     X : ndarray of shape (n_samples, n_features), float64
         Centred points; for the cosine metric the points scaled to length one, not centred.
+    square_norms : ndarray of shape (n_samples,)
+        Squared length of each point.
     metric : {"euclidean", "cosine"}
     """
 
     X: NDArray[np.float64]
+    square_norms: NDArray[np.float64]
     metric: Metric = "euclidean"
 
     @classmethod
@@ -88,12 +90,7 @@ class Space:
         else:
             # Distances are taken from dot products, whose error grows with the distance to 0.
             points -= points.mean(axis=0)
-        return cls(points, metric)
-
-    @cached_property
-    def square_norms(self) -> NDArray[np.float64]:
-        """Squared length of each point."""
-        return np.asarray(np.einsum("ij,ij->i", self.X, self.X))
+        return cls(points, np.einsum("ij,ij->i", points, points), metric)
 
     @property
     def max_distance(self) -> float:
