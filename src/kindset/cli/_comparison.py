@@ -109,9 +109,10 @@ def compare_runs(
     if not spaces:
         raise InputError("none of the runs has a space (an embedding) to compare in.")
     partitions = [run.labels for run in runs]
+    space_names = [_space_name(runs, owner, number) for number in range(len(spaces))]
     evaluations = {
         index: AdaptiveEvaluation(index=index, **parameters).fit(
-            spaces, partitions, names=[run.name for run in runs]
+            spaces, partitions, names=[run.name for run in runs], space_names=space_names
         )
         for index in indices
     }
@@ -133,6 +134,13 @@ def _distinct_spaces(runs: Sequence[Run]) -> tuple[list[NDArray[Any]], list[int]
             spaces.append(run.space)
         owner.append(seen[key])
     return spaces, owner
+
+
+def _space_name(runs: Sequence[Run], owner: Sequence[int], number: int) -> str:
+    """Name a space by the first run that lives in it."""
+    residents = [run.name for run, home in zip(runs, owner, strict=True) if home == number]
+    others = f" (+{len(residents) - 1})" if len(residents) > 1 else ""
+    return f"{residents[0]}{others}"
 
 
 def _correlation(a: Any, b: Any) -> float:

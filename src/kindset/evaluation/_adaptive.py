@@ -194,6 +194,7 @@ class AdaptiveEvaluation(BaseEstimator):
         partitions: Sequence[ArrayLike],
         raw: ArrayLike | None = None,
         names: Sequence[str] | None = None,
+        space_names: Sequence[str] | None = None,
     ) -> "AdaptiveEvaluation":
         """Score all partitions in all spaces and rank them.
 
@@ -205,6 +206,8 @@ class AdaptiveEvaluation(BaseEstimator):
             The input data, to compare with.
         names : sequence of str, optional
             Names of the runs; of the partitions, if the spaces are not as many.
+        space_names : sequence of str, optional
+            Names of the spaces, if they differ from those of the runs.
 
         Returns
         -------
@@ -212,7 +215,7 @@ class AdaptiveEvaluation(BaseEstimator):
         """
         index = self._check_parameters()
         self._clear()
-        self._set_names(len(spaces), len(partitions), names)
+        self._set_names(len(spaces), len(partitions), names, space_names)
         checked = check_spaces(spaces, self.space_names_)
         n = len(checked[0])
         stacked = Partitions.stack(
@@ -330,13 +333,17 @@ class AdaptiveEvaluation(BaseEstimator):
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
 
-    def _set_names(self, n_spaces: int, n_partitions: int, names: Sequence[str] | None) -> None:
-        if names is not None and len(names) != n_partitions:
-            raise InputError(f"There are {len(names)} names for {n_partitions} partitions.")
-        given = None if names is None else [str(name) for name in names]
-        same = given is not None and n_spaces == n_partitions
-        self.partition_names_ = given or [f"partition {i}" for i in range(n_partitions)]
-        self.space_names_ = (given if same else None) or [f"space {i}" for i in range(n_spaces)]
+    def _set_names(
+        self,
+        n_spaces: int,
+        n_partitions: int,
+        names: Sequence[str] | None,
+        space_names: Sequence[str] | None = None,
+    ) -> None:
+        if space_names is None and n_spaces == n_partitions:
+            space_names = names
+        self.partition_names_ = _names(names, n_partitions, "partition")
+        self.space_names_ = _names(space_names, n_spaces, "space")
 
     def _task(self, index: Index, n: int) -> ScoreTask:
         """Say what to compute in each space; all randomness is drawn here, before any work."""
@@ -478,3 +485,11 @@ def _dip_pvalues(spaces: Sequence[NDArray[np.floating]], n_jobs: int | None) -> 
 
 def _dip_pvalue(space: NDArray[np.floating]) -> float:
     return dip_test(principal_projection(space))[1]
+
+
+def _names(given: Sequence[str] | None, n: int, what: str) -> list[str]:
+    if given is None:
+        return [f"{what} {i}" for i in range(n)]
+    if len(given) != n:
+        raise InputError(f"There are {len(given)} names for {n} {what}s.")
+    return [str(name) for name in given]

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kindset.evaluation._display_style import DARK, label_size, new_axes, shorten
+from kindset._plotting import new_axes
+from kindset.evaluation._display_style import DARK, label_size, shorten
 from kindset.evaluation._external import Matching, assignment_table
 
 if TYPE_CHECKING:

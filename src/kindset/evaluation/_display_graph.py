@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kindset._plotting import new_axes
 from kindset.evaluation._display_style import (
     DARK,
     STATUS_STYLE,
@@ -12,7 +13,6 @@ from kindset.evaluation._display_style import (
     group_colors,
     group_order,
     label_size,
-    new_axes,
     shorten,
 )
 

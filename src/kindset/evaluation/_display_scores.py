@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from kindset._plotting import new_axes
 from kindset.evaluation._bootstrap import ranks_of
 from kindset.evaluation._display_style import (
     DARK,
@@ -13,7 +14,6 @@ from kindset.evaluation._display_style import (
     check_fitted,
     group_order,
     label_size,
-    new_axes,
     shorten,
 )
 from kindset.exceptions import InputError

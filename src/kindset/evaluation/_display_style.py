@@ -1,15 +1,12 @@
 """What the figures have in common: colours that colour-blind readers tell apart, sizes, titles."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kindset._plotting import plain
 from kindset.exceptions import InputError
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 # Okabe and Ito's palette, without the yellow that vanishes on white.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
@@ -31,16 +28,6 @@ def check_fitted(evaluation: Any) -> None:
         raise InputError("The evaluation is not fitted; call fit or fit_scores first.")
 
 
-def new_axes(ax: "Axes | None", size: tuple[float, float]) -> "tuple[Figure, Axes]":
-    """Return the given axes with their figure, or new ones of that size in inches."""
-    import matplotlib.pyplot as plt
-
-    if ax is None:
-        figure, ax = plt.subplots(figsize=size, layout="constrained")
-        return figure, ax
-    return ax.get_figure(root=True), ax  # type: ignore[return-value]
-
-
 def label_size(n: int) -> float:
     """Font size at which `n` labels in a line stay apart."""
     return float(np.clip(260 / max(n, 1), 5.5, 9.5))
@@ -48,10 +35,10 @@ def label_size(n: int) -> float:
 
 def shorten(name: str, length: int = 24) -> str:
     """Cut a long name in the middle, where names of runs differ least."""
-    if len(name) <= length:
-        return name
-    half = (length - 1) // 2
-    return f"{name[:half]}…{name[-half:]}"
+    if len(name) > length:
+        half = (length - 1) // 2
+        name = f"{name[:half]}…{name[-half:]}"
+    return plain(name)
 
 
 def group_order(groups: NDArray[np.intp], status: NDArray[Any]) -> NDArray[np.intp]:
