@@ -58,12 +58,12 @@ class QuestionProfile:
     def telling(self) -> IntArray:
         """The answer that sets each segment apart, as a position from 0.
 
-        The most frequent one, unless all rows give it still more often; then the one with the
-        largest excess.
+        The most frequent one, unless all rows give it clearly more often (by five points); then
+        the one with the largest excess.
         """
         excess = self.shares - self.overall
         segments = np.arange(len(self.shares))
-        more_often = excess[segments, self.typical] >= 0
+        more_often = excess[segments, self.typical] > -0.05
         return np.where(more_often, self.typical, excess.argmax(axis=1))
 
     def interval(self, coverage: float = 0.5) -> tuple[IntArray, IntArray]:
