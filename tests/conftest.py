@@ -1,4 +1,5 @@
 import os
+import signal
 
 import pytest
 from hypothesis import settings
@@ -13,3 +14,11 @@ def pytest_collection_modifyitems(items):
         for item in items:
             if item.get_closest_marker("realdata"):
                 item.add_marker(skip)
+
+
+@pytest.fixture
+def ctrl_c():
+    """Let Ctrl-C raise KeyboardInterrupt, also where the shell has told us to ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
