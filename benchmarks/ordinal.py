@@ -206,6 +206,8 @@ def _plot(curves, path):
     ):
         axes.loglog(*zip(*points, strict=True), marker="o", color="#1d4ed8")
         axes.set_xlabel(names[what])
+        axes.set_xticks([x for x, _ in points], [f"{x:,}" for x, _ in points], fontsize=8)
+        axes.minorticks_off()
         axes.grid(alpha=0.3)
         axes.spines[["top", "right"]].set_visible(False)
     figure.axes[0].set_ylabel("seconds, 5 starts")
