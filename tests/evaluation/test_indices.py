@@ -228,3 +228,13 @@ def test_c_index_with_an_outlier_that_stretches_the_range(far):
     labels = np.arange(60) % 3
     labels[0] = 5
     assert ev.c_index(X, labels) == pytest.approx(plain.c_index(X, labels), rel=1e-8)
+
+
+def test_zero_vectors_are_at_no_distance_from_themselves():
+    X = np.array([[0.0, 0], [1, 0], [0, 1], [1, 1], [2, 1]])
+    labels = [0, 0, 1, 1, 0]
+    expected = metrics.silhouette_score(X, labels, metric="cosine")
+    np.testing.assert_allclose(ev.silhouette(X, labels, metric="cosine"), expected, rtol=1e-12)
+    lone = ev.dunn([[0, 0], [1, 0], [1, 0.1], [0, 1]], [0, 1, 1, 2], metric="cosine")
+    near = 1 - 1 / np.sqrt(1.01)
+    np.testing.assert_allclose(lone, (1 - 0.1 / np.sqrt(1.01)) / near, rtol=1e-9)

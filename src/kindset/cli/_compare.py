@@ -63,9 +63,12 @@ def compare(
     """Rank clusterings of the same data, made in different spaces, without labels."""
     if out is not None:
         check_output_folder(out, force=force)
+    indices = read_names(index)
+    if not indices:
+        raise InputError(f"--index must name one or more of {', '.join(INDICES)}.")
     comparison = compare_runs(
         load_runs(runs),
-        read_names(index) or [],
+        indices,
         truth=None if truth is None else _read_truth(truth),
         metric=metric,
         noise=noise,
@@ -92,6 +95,8 @@ def _read_truth(path: Path) -> Any:
         labels = read_array(path)
         if labels.ndim != 1:
             raise InputError(f"{path} must hold a single list of labels.")
+        if pd.isna(labels).any():
+            raise InputError(f"{path} has no label for sample {int(pd.isna(labels).argmax()) + 1}.")
         return np.unique(labels, return_inverse=True)[1]
     (run,) = load_runs([path])
     return run.labels

@@ -462,7 +462,7 @@ class AdaptiveEvaluation(BaseEstimator):
                 f"There are only {n_partitions} partitions; below {_FEW_PARTITIONS} the choice of "
                 "spaces is fragile, so look at rank_average_ and rank_intervals_ as well."
             )
-        if len(self.selected_) == 1 and self.kept_.sum() > 1:
+        if len(self.selected_) == 1 and len(self.kept_) > 1:
             name = self.space_names_[int(self.selected_[0])]
             self._warn(f"A single space, {name}, decided; compare with pooled_ and rank_average_.")
         best_by_rank = int(np.argmax(self.rank_average_))

@@ -82,6 +82,12 @@ def distance_tile(
     tile = a @ b.T
     norms = space.square_norms
     _FINISH[space.metric](tile, a, b, norms[columns], norms[rows])
+    if space.metric == "cosine":
+        # A zero vector has no direction: it is one away from all others, but not from itself.
+        start, stop, _ = columns.indices(len(space.X))
+        points = np.arange(len(space.X))[rows]
+        here = np.flatnonzero((points >= start) & (points < stop))
+        tile[points[here] - start, here] = 0.0
     return tile
 
 
