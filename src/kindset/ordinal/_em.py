@@ -6,7 +6,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from kindset._interrupt import plain_interrupts
+from kindset._interrupt import check_interrupt
 from kindset.ordinal._coefficients import FloatArray
 from kindset.ordinal._distributions import DISTRIBUTIONS, MAX_PRECISION, Law, law
 from kindset.ordinal._expectation import (
@@ -198,13 +198,11 @@ def extend_em(
     if fit.converged or len(fit.history) > max_iter:
         return
     try:
-        with plain_interrupts():
-            _climb(problem, fit, max_iter, tol * problem.rows.weights.sum(), n_jobs)
+        _climb(problem, fit, max_iter, tol * problem.rows.weights.sum(), n_jobs)
     except KeyboardInterrupt:
         fit.interrupted = True
         if not fit.history:
             raise
-        fit.history[-1] = problem.expect(fit.parameters)[0]
 
 
 def _climb(problem: Problem, fit: Fit, max_iter: int, enough: float, n_jobs: int | None) -> None:
@@ -220,6 +218,7 @@ def _climb(problem: Problem, fit: Fit, max_iter: int, enough: float, n_jobs: int
         fit.history.append(objective)
         if fit.converged or len(fit.history) > max_iter:
             return
+        check_interrupt()
         parameters = problem.maximize(sizes, counts, parameters)
         if may_reseed and parameters.weights.min() < _EMPTY:
             may_reseed -= 1

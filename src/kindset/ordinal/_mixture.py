@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from kindset._interrupt import plain_interrupts
+from kindset._interrupt import check_interrupt, held_interrupts
 from kindset._progress import progress_bar
 from kindset.exceptions import InputError
 from kindset.ordinal._coefficients import FloatArray
@@ -207,7 +207,8 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
         # A question that nobody answered says nothing, like one with a single category.
         rows = Rows.merge(codes, weights, np.array([max(len(known), 1) for known in levels]))
         self._warn_if_not_identifiable(rows)
-        fit = self._best_fit(Problem(rows, self.n_components, candidates, self.prior_count))
+        with held_interrupts():
+            fit = self._best_fit(Problem(rows, self.n_components, candidates, self.prior_count))
         self.categories_ = levels
         self.n_categories_ = np.array([len(known) for known in levels])
         self._store(fit, codes, weights)
@@ -404,6 +405,7 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
                     if fit.interrupted:
                         raise KeyboardInterrupt
                     reached.append(fit.objective)
+                    check_interrupt()
                     advance(f"best log-likelihood {best.objective:.2f}")
             except KeyboardInterrupt:
                 if best is None:
@@ -422,8 +424,7 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
 
     def _starts_from(self, problem: Problem, seeds: IntArray) -> Generator[Fit, None, None]:
         def run(seed: int) -> Fit:
-            with plain_interrupts():
-                return run_start(problem, self.init, seed, max_iter=self.max_iter, tol=self.tol)
+            return run_start(problem, self.init, seed, max_iter=self.max_iter, tol=self.tol)
 
         # Threads: the kernels run without the interpreter's lock, and nothing is copied.
         parallel = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from kindset._interrupt import check_interrupt, held_interrupts
 from kindset.exceptions import InputError
 from kindset.ordinal._mixture import OrdinalMixture
 
@@ -115,19 +116,21 @@ def select_components(
     models: dict[int, OrdinalMixture] = {}
     rows = []
     interrupted = False
-    for number in wanted:
-        try:
-            model = OrdinalMixture(number, **parameters).fit(X, sample_weight=sample_weight)
-        except KeyboardInterrupt:
-            if not models:
-                raise
-            interrupted = True
-            break
-        models[number] = model
-        rows.append(_describe(model, X, sample_weight))
-        if model.interrupted_:
-            interrupted = True
-            break
+    with held_interrupts():
+        for number in wanted:
+            try:
+                check_interrupt()
+                model = OrdinalMixture(number, **parameters).fit(X, sample_weight=sample_weight)
+            except KeyboardInterrupt:
+                if not models:
+                    raise
+                interrupted = True
+                break
+            models[number] = model
+            rows.append(_describe(model, X, sample_weight))
+            if model.interrupted_:
+                interrupted = True
+                break
     path = pd.DataFrame(rows, index=pd.Index(list(models), name="n_components"))
     return ComponentSelection(criterion, path, models, interrupted)
 
