@@ -18,25 +18,27 @@ def test_noted_until_looked_for(ctrl_c):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def interrupted(times, error=None):
+    with held_interrupts():
+        for _ in range(times):
+            signal.raise_signal(signal.SIGINT)
+        if error is not None:
+            raise error
+
+
 def test_raised_at_the_end_if_nobody_looked(ctrl_c):
-    done = False
-    with pytest.raises(KeyboardInterrupt), held_interrupts():
-        signal.raise_signal(signal.SIGINT)
-        done = True
-    assert done
+    with pytest.raises(KeyboardInterrupt):
+        interrupted(1)
 
 
 def test_second_one_raises_at_once(ctrl_c):
-    with pytest.raises(KeyboardInterrupt), held_interrupts():
-        signal.raise_signal(signal.SIGINT)
-        signal.raise_signal(signal.SIGINT)
-        raise AssertionError("the second interrupt was lost")
+    with pytest.raises(KeyboardInterrupt):
+        interrupted(2, error=AssertionError("the second interrupt was lost"))
 
 
 def test_an_error_inside_is_not_hidden(ctrl_c):
-    with pytest.raises(ZeroDivisionError), held_interrupts():
-        signal.raise_signal(signal.SIGINT)
-        raise ZeroDivisionError
+    with pytest.raises(ZeroDivisionError):
+        interrupted(1, error=ZeroDivisionError())
     check_interrupt()
 
 

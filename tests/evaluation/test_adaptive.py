@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import rankdata, spearmanr
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import (
     check_get_params_invariance,
     check_no_attributes_set_in_init,
@@ -126,10 +127,80 @@ def test_any_matrix_has_a_ranking_that_does_not_depend_on_order(seed, n, m, name
     shuffled = AdaptiveEvaluation(link=link, **RUNS[name]).fit_scores(scores[rows][:, columns])
     np.testing.assert_allclose(shuffled.scores_, found.scores_[columns], rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(shuffled.rank_intervals_, found.rank_intervals_[columns])
+    np.testing.assert_allclose(shuffled.weights_, found.weights_[rows], atol=1e-9)
     for name in vars(found):
         value = getattr(found, name)
         if name.endswith("_") and getattr(value, "dtype", np.dtype("O")).kind == "f":
             assert np.isfinite(value).all(), name
+
+
+@quiet
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from(["silhouette", "davies_bouldin", "s_dbw"]))
+def test_copies_and_renamed_copies_tie_in_any_order(seed, index):
+    rng = np.random.default_rng(seed)
+    spaces = [rng.normal(size=(30, d)) for d in (2, 3, 3, 4, 2)]
+    partitions = [rng.integers(0, k, size=30) for k in (2, 3, 4, 3, 2)]
+    spaces += [spaces[0], spaces[1]]
+    partitions += [partitions[0], 5 - partitions[1]]
+    names = list("abcdefg")
+    order = rng.permutation(len(names))
+    found = AdaptiveEvaluation(index=index).fit(spaces, partitions, names=names).to_frame()
+    shuffled = AdaptiveEvaluation(index=index).fit(
+        [spaces[i] for i in order], [partitions[i] for i in order], names=[names[i] for i in order]
+    )
+    for frame in (found, shuffled.to_frame()):
+        for copy in ("af", "bg"):
+            one, two = (frame.loc[name].drop("paired") for name in copy)
+            assert (one == two).all(), (one, two)
+    np.testing.assert_allclose(
+        shuffled.to_frame().loc[names], found.loc[names], rtol=1e-9, atol=1e-12
+    )
+
+
+@quiet
+def test_groups_that_tie_decide_together():
+    one, two = np.array([3.0, 2.0, 1.0, 0.5]), np.array([1.0, 2.0, 3.0, 0.5])
+    scores = np.array([one, one + 1e-13, two, two + 1e-13])
+    expected = (one + two) / 2
+    for order in ([0, 1, 2, 3], [2, 3, 0, 1]):
+        found = AdaptiveEvaluation(grouping="dbscan").fit_scores(scores[order])
+        np.testing.assert_allclose(found.scores_, expected)
+        assert sorted(found.selected_) == [0, 1, 2, 3]
+    first = AdaptiveEvaluation(grouping="dbscan", compat="paper").fit_scores(scores)
+    assert sorted(first.selected_) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda a: a.fit_scores([["a", 1]]), "score_matrix is not .*numbers"),
+        (lambda a: a.fit_scores([[1, 2], [3]]), "score_matrix is not .*numbers"),
+        (lambda a: a.fit_scores(np.eye(2), names=["a", "a"]), "called 'a'"),
+        (lambda a: a.fit_scores(np.eye(2), ["x", "y"]), "dip_pvalues is not"),
+    ],
+)
+def test_wrong_scores_and_names(call, message):
+    with pytest.raises(InputError, match=message):
+        call(AdaptiveEvaluation())
+
+
+def test_unfitted_table():
+    with pytest.raises(NotFittedError):
+        AdaptiveEvaluation().to_frame()
+
+
+@quiet
+def test_raw_is_checked_first_and_sampled_too(runs):
+    spaces, partitions = runs
+    with pytest.raises(InputError, match="in raw"):
+        AdaptiveEvaluation(index="c_index").fit(
+            spaces, partitions, raw=np.ones((len(spaces[0]), 2))
+        )
+    raw = np.hstack(spaces)
+    sampled = AdaptiveEvaluation(sample_size=20, random_state=0).fit(spaces, partitions, raw=raw)
+    whole = AdaptiveEvaluation().fit(spaces, partitions, raw=raw)
+    assert (sampled.raw_ != whole.raw_).any()
 
 
 @quiet

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from kindset.evaluation import calinski_harabasz, score_matrix, silhouette
+import kindset.evaluation
+from kindset.evaluation import INDICES, EvidenceWarning, calinski_harabasz, score_matrix, silhouette
 from kindset.evaluation._labels import Partitions, encode_labels
 from kindset.evaluation._spaces import Space
 from kindset.exceptions import InputError
@@ -30,6 +31,10 @@ def test_any_kind_of_label_is_encoded(labels):
         ([0, 1], "2 labels .* 3 points"),
         ([0, -1, -1], "2 noise points .*drop.*singletons"),
         ([0, -1, -2], "noise"),
+        (np.array([0, -1, 1], dtype=object), "1 noise points"),
+        (["0", "-1", "1"], "1 noise points"),
+        (np.array([0, "a", 1], dtype=object), "several kinds"),
+        ([0, 1j, 1], "complex"),
     ],
 )
 def test_bad_labels_are_named(labels, message):
@@ -85,6 +90,9 @@ def test_noise_as_singletons_adds_clusters():
         (X[None], "shape"),
         (X[:, :0], "shape"),
         (np.array([["a", "b"]] * 8), "not numeric"),
+        (np.array([["1", "2"]] * 8), "not numeric but holds text"),
+        (np.array([["1", 2]] * 8, dtype=object), "not numeric but holds text"),
+        (X * 1j, "complex"),
     ],
 )
 def test_bad_spaces_are_named(space, message):
@@ -118,3 +126,38 @@ def test_select_keeps_clusters_apart():
 def test_cosine_space_keeps_the_origin():
     space = Space.prepare(np.array([[0.0, 0.0], [3.0, 4.0]]), "cosine")
     assert space.X.tolist() == [[0, 0], [0.6, 0.8]]
+
+
+def test_names_of_clusters_do_not_change_a_digit():
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(60, 3))
+    labels = rng.integers(0, 5, size=60)
+    renamed = [np.array(list("qxbma"))[labels], 7 * labels[::-1][::-1] + 3, 4 - labels]
+    for index in INDICES:
+        scores = score_matrix([points], [labels, *renamed], index=index)[0]
+        assert (scores == scores[0]).all(), index
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-160, 1e160, 1e200, 1e300])
+def test_any_unit_of_measurement(scale):
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(40, 3)) + 3
+    labels = rng.integers(0, 3, size=40)
+    for index, metrics in ((index, INDICES[index].metrics) for index in INDICES):
+        for metric in metrics:
+            here = score_matrix([points], [labels], index=index, metric=metric)
+            there = score_matrix([points * scale], [labels], index=index, metric=metric)
+            if index == "cd_bw":  # the one index that has a unit
+                assert np.isfinite(there).all()
+            else:
+                np.testing.assert_allclose(there, here, rtol=1e-9, err_msg=f"{index} {metric}")
+
+
+@pytest.mark.parametrize("index", ["davies_bouldin", "s_dbw", "calinski_harabasz"])
+def test_all_points_alone_is_never_the_best(index):
+    alone = np.arange(len(X))
+    with pytest.warns(EvidenceWarning, match="No score for partition 1"):
+        scores = score_matrix([X], [LABELS, alone, LABELS[::-1]], index=index)[0]
+    assert scores[1] == scores.min()
+    with pytest.raises(InputError, match=r"not defined where .*cluster of its own"):
+        getattr(kindset.evaluation, index)(X, alone)

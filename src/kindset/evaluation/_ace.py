@@ -59,11 +59,23 @@ def varying_rows(scores: NDArray[np.float64]) -> NDArray[np.bool_]:
     return np.asarray(scores.max(axis=1) > scores.min(axis=1))
 
 
-def _best(candidates: list[_Candidate]) -> _Candidate:
-    """Largest mean score; of those that tie, the larger group, then the one that comes first."""
+def _best(candidates: list[_Candidate], compat: Compat) -> _Candidate:
+    """Largest mean score; of those that tie, the larger group.
+
+    Candidates that tie in both decide together, each with the same say, so that the order in which
+    spaces come does not matter. The authors' program takes the first.
+    """
     top = max(candidate.mean for candidate in candidates)
     tied = [c for c in candidates if c.mean >= top - _TIE * abs(top)]
-    return max(tied, key=lambda c: len(c.members))
+    most = max(len(c.members) for c in tied)
+    largest = [c for c in tied if len(c.members) == most]
+    if compat is not None or len(largest) == 1:
+        return largest[0]
+    return _Candidate(
+        np.concatenate([c.members for c in largest]),
+        np.concatenate([c.weights for c in largest]) / len(largest),
+        np.mean([c.scores for c in largest], axis=0),
+    )
 
 
 def _single(scores: NDArray[np.float64], row: int) -> _Candidate:
@@ -82,13 +94,15 @@ def _select(
         members = np.flatnonzero(subgroups == subgroup)
         inside = edges[np.ix_(members, members)]
         weights = link_weights(inside, settings.link, settings.compat)
-        groups.append(_Candidate(members, weights, weights @ scores[members]))
+        # Not a product of matrices, which may round equal columns differently.
+        weighted = (weights[:, None] * scores[members]).sum(axis=0)
+        groups.append(_Candidate(members, weights, weighted))
     outliers = [_single(scores, int(row)) for row in np.flatnonzero(subgroups < 0)]
     if not groups:
-        return _best(outliers)
-    chosen = _best(groups)
+        return _best(outliers, settings.compat)
+    chosen = _best(groups, settings.compat)
     if settings.include_outliers and outliers:
-        rival = _best(outliers)
+        rival = _best(outliers, settings.compat)
         if rival.mean > chosen.mean and _clearly_larger(rival.scores, chosen.scores):
             return rival
     return chosen

@@ -1,7 +1,9 @@
 """The estimator that ranks partitions by adaptive clustering evaluation."""
 
 import warnings
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -10,6 +12,7 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from kindset.evaluation._ace import AceSettings, evaluate, varying_rows
@@ -222,6 +225,9 @@ class AdaptiveEvaluation(BaseEstimator):
             partitions, n_samples=n, noise=self.noise, names=self.partition_names_
         )
         task = self._task(index, n)
+        if raw is not None:
+            raw_space = check_space(raw, name="raw", n_samples=n)
+            self._score_raw(raw_space, stacked, replace(task, weights=None))
         results = score_spaces(checked, stacked, task, n_jobs=self.n_jobs, verbose=self.verbose)
         scores = np.stack([result.scores for result in results])
         if task.points is not None:
@@ -233,8 +239,6 @@ class AdaptiveEvaluation(BaseEstimator):
         if task.weights is not None:
             resampled = np.stack([r.resampled for r in results if r.resampled is not None], axis=1)
         self._rank(scores, pvalues, resampled)
-        if raw is not None:
-            self._score_raw(check_space(raw, name="raw", n_samples=n), stacked, index)
         return self
 
     def fit_scores(
@@ -248,7 +252,7 @@ class AdaptiveEvaluation(BaseEstimator):
         Parameters
         ----------
         score_matrix : array-like of shape (n_spaces, n_partitions)
-            Larger is better; NaN where there is no score.
+            Larger is better; NaN or infinite where there is no score.
         dip_pvalues : array-like of shape (n_spaces,), optional
             p-values of a test for multimodality of each space; without them all spaces are kept.
         names : sequence of str, optional
@@ -259,7 +263,7 @@ class AdaptiveEvaluation(BaseEstimator):
         """
         self._check_parameters(only_scores=True)
         self._clear()
-        scores = np.asarray(score_matrix, dtype=np.float64)
+        scores = _numbers(score_matrix, "score_matrix")
         if scores.ndim != 2 or scores.size == 0:
             raise InputError(
                 f"score_matrix has shape {scores.shape}; it must be (n_spaces, n_partitions)."
@@ -267,7 +271,7 @@ class AdaptiveEvaluation(BaseEstimator):
         self._set_names(scores.shape[0], scores.shape[1], names)
         pvalues = None
         if dip_pvalues is not None:
-            pvalues = np.asarray(dip_pvalues, dtype=np.float64)
+            pvalues = _numbers(dip_pvalues, "dip_pvalues")
             if pvalues.shape != (len(scores),) or not ((pvalues >= 0) & (pvalues <= 1)).all():
                 raise InputError(
                     f"dip_pvalues must be {len(scores)} numbers from 0 to 1, one for each space."
@@ -283,6 +287,7 @@ class AdaptiveEvaluation(BaseEstimator):
         frame : DataFrame
             Scores of all strategies, the rank, its interval and the share of wins.
         """
+        check_is_fitted(self, "scores_")
         columns: dict[str, NDArray[np.float64]] = {
             "rank": ranks_of(self.scores_),
             "rank_low": self.rank_intervals_[:, 0],
@@ -355,9 +360,11 @@ class AdaptiveEvaluation(BaseEstimator):
             weights = draw_weights(self.n_bootstrap, n, rng)
         return ScoreTask(index, check_metric(self.metric), weights, points)
 
-    def _score_raw(self, raw: NDArray[np.floating], partitions: Partitions, index: Index) -> None:
-        (result,) = score_spaces([raw], partitions, ScoreTask(index, check_metric(self.metric)))
-        filled, _ = fill_missing(result.scores[None, :], self.partition_names_)
+    def _score_raw(
+        self, raw: NDArray[np.floating], partitions: Partitions, task: ScoreTask
+    ) -> None:
+        (result,) = score_spaces([raw], partitions, task)
+        filled, _ = fill_missing(result.scores[None, :], self.partition_names_, "in raw")
         self.raw_ = filled[0]
 
     def _rank(
@@ -492,4 +499,15 @@ def _names(given: Sequence[str] | None, n: int, what: str) -> list[str]:
         return [f"{what} {i}" for i in range(n)]
     if len(given) != n:
         raise InputError(f"There are {len(given)} names for {n} {what}s.")
-    return [str(name) for name in given]
+    names = [str(name) for name in given]
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise InputError(f"Two {what}s are called {twice[0]!r}; give names that tell them apart.")
+    return names
+
+
+def _numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is not a rectangular array of numbers.") from None

@@ -123,7 +123,8 @@ def _separation(
     return float(distance.min(axis=1).mean() / (1.0 + density.max(axis=1).mean()))
 
 
-def _cd_bw(members: Members) -> float:
+def _cd_bw(members: Members, unit: float) -> float:
+    """CDbw has a unit of its own: densities are divided by deviations, as they were measured."""
     starts, sizes = members.starts, members.sizes
     clusters = [members.points[a:b] for a, b in pairwise(starts)]
     deviations = np.array(
@@ -141,12 +142,13 @@ def _cd_bw(members: Members) -> float:
             intra[f] += _density_inside(
                 members.points, starts[i], starts[i + 1], shrunk, deviations[i]
             )
-    intra /= deviations.sum()
+    intra /= deviations.sum() * unit
     compactness = intra.mean()
     cohesion = compactness / (1.0 + np.abs(np.diff(intra)).sum() / (len(intra) - 1))
-    return float(cohesion * compactness * _separation(members, representatives, deviations))
+    separation = _separation(members, representatives, deviations) * unit
+    return float(cohesion * (compactness * separation))
 
 
 def cd_bw_scores(space: Space, partitions: Partitions) -> NDArray[np.float64]:
     """CDbw of every partition; larger is better."""
-    return np.array([_cd_bw(members) for members in each_partition(space, partitions)])
+    return np.array([_cd_bw(members, space.unit) for members in each_partition(space, partitions)])

@@ -142,6 +142,7 @@ class DaviesBouldin:
     def score(self, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """As scikit-learn, 0 where all centroids coincide or every cluster is a single place.
 
+        Undefined where every point is a cluster of its own, which would be the best score of all.
         Under weights the centroids move, but the distances of points to them are taken as before.
         """
         rows = np.ones((1, len(self.space.X))) if weights is None else weights
@@ -156,7 +157,7 @@ class DaviesBouldin:
             spread = np.where(masses > 0, totals / np.maximum(masses, 1e-300), 0.0)
             for row, places in enumerate(moved):
                 scores[row, m] = _mean_worst_ratio(spread[row], cdist(places, places))
-        return scores
+        return np.where(self.partitions.n_clusters < len(self.space.X), scores, np.nan)
 
 
 def _mean_worst_ratio(spread: NDArray[np.float64], between: NDArray[np.float64]) -> float:
@@ -223,7 +224,8 @@ class CubicClusteringCriterion:
         counts = self.dispersion.n_clusters
         if scales[0] == 0:
             return np.full((len(counts), 2), np.nan)
-        found = {int(k): _expected_r2(scales, len(X), int(k)) for k in set(counts)}
+        n = len(X) if weights is None else int(weights.sum())
+        found = {int(k): _expected_r2(scales, n, int(k)) for k in set(counts)}
         return np.array([found[int(k)] for k in counts], dtype=np.float64)
 
 

@@ -1,20 +1,28 @@
 """Checking partitions and stacking them so that one pass over the data can score them all."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from kindset.exceptions import InputError
 
 Noise = Literal["error", "drop", "singletons"]
 NOISE_CHOICES = ("error", "drop", "singletons")
+# Up to 18 digits fit into an integer of 64 bits.
+_WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
 def as_label_array(labels: ArrayLike, name: str = "labels") -> NDArray[Any]:
-    """Return `labels` as a one-dimensional array without missing values."""
+    """Return `labels` as a one-dimensional array of numbers or text without missing values.
+
+    Whole numbers that are written as text are numbers, so that "-1" is noise too.
+    """
     array = np.asarray(labels)
     if array.ndim == 2 and 1 in array.shape:
         array = array.ravel()
@@ -22,20 +30,38 @@ def as_label_array(labels: ArrayLike, name: str = "labels") -> NDArray[Any]:
         raise InputError(
             f"{name} has shape {array.shape}; a partition is one label for each point, shape (N,)."
         )
+    if array.dtype.kind == "O":
+        array = _from_objects(array, name)
+    if array.dtype.kind == "U" and all(_WHOLE_NUMBER.fullmatch(value) for value in set(array)):
+        array = array.astype(np.int64)
     if array.dtype.kind == "f":
         if not np.isfinite(array).all():
             raise InputError(f"{name} holds NaN or infinite labels; every point needs a label.")
         if (array != np.floor(array)).any():
             raise InputError(f"{name} holds fractions; labels are integers or strings.")
-    elif array.dtype.kind == "O" and any(v is None or v != v for v in array):
-        raise InputError(f"{name} holds missing labels; every point needs a label.")
+    elif array.dtype.kind not in "iubUS":
+        raise InputError(f"{name} holds {array.dtype} values; labels are integers or strings.")
     return array
+
+
+def _from_objects(array: NDArray[Any], name: str) -> NDArray[Any]:
+    """Return numbers or text for an array of Python objects that are all of one kind."""
+    if any(value is None or value is pd.NA or value != value for value in array):
+        raise InputError(f"{name} holds missing labels; every point needs a label.")
+    if all(isinstance(value, str) for value in array):
+        return array.astype(str)
+    if all(isinstance(value, Real) for value in array):
+        return np.array(array.tolist())
+    raise InputError(f"{name} mixes labels of several kinds; give integers or strings.")
 
 
 def encode_labels(
     labels: ArrayLike, *, n_samples: int | None = None, noise: Noise = "error", name: str = "labels"
 ) -> tuple[NDArray[np.int32], int]:
     """Turn labels of any kind into codes 0..K-1, with -1 for points that are left out.
+
+    Clusters are numbered in the order in which they first appear, so that equal partitions have
+    equal codes, and so scores that are equal to the last digit, whatever their clusters are called.
 
     Parameters
     ----------
@@ -56,36 +82,38 @@ def encode_labels(
     Examples
     --------
     >>> encode_labels(["b", "a", "b"])
-    (array([1, 0, 1], dtype=int32), 2)
+    (array([0, 1, 0], dtype=int32), 2)
     """
     if noise not in NOISE_CHOICES:
         raise InputError(f"noise={noise!r} is unknown; choose one of {', '.join(NOISE_CHOICES)}.")
     array = as_label_array(labels, name)
     if n_samples is not None and len(array) != n_samples:
         raise InputError(f"{name} has {len(array)} labels but the spaces have {n_samples} points.")
-    values, inverse = np.unique(array, return_inverse=True)
-    codes = inverse.astype(np.int32)
-    is_noise = array == -1 if array.dtype.kind in "iuf" else np.zeros(len(array), dtype=bool)
+    is_noise = array == -1 if array.dtype.kind in "if" else np.zeros(len(array), dtype=bool)
     n_noise = int(is_noise.sum())
-    if n_noise == 0:
-        return codes, len(values)
-    if noise == "error":
+    if n_noise and noise == "error":
         raise InputError(
             f"{name} holds {n_noise} noise points (-1); pass noise='drop' to leave them out or "
             "noise='singletons' to make each a cluster of its own."
         )
-    codes = codes - np.int32(
-        1
-    )  # -1 is the smallest integer label that may occur, so it sorts first
-    if values[0] != -1:
+    if n_noise and array.min() < -1:
         raise InputError(
             f"{name} holds labels below -1; use 0, 1, … for clusters and -1 for noise."
         )
-    n_clusters = len(values) - 1
-    if noise == "drop":
-        return codes, n_clusters
-    codes[is_noise] = np.arange(n_clusters, n_clusters + n_noise, dtype=np.int32)
-    return codes, n_clusters + n_noise
+    codes = np.full(len(array), -1, dtype=np.int32)
+    codes[~is_noise], n_clusters = _by_appearance(array[~is_noise])
+    if noise == "singletons":
+        codes[is_noise] = np.arange(n_clusters, n_clusters + n_noise, dtype=np.int32)
+        n_clusters += n_noise
+    return codes, n_clusters
+
+
+def _by_appearance(values: NDArray[Any]) -> tuple[NDArray[np.intp], int]:
+    """Give distinct values numbers, in the order in which they first appear."""
+    _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+    number = np.empty(len(first), dtype=np.intp)
+    number[np.argsort(first)] = np.arange(len(first))
+    return number[inverse], len(first)
 
 
 @dataclass(frozen=True)

@@ -71,6 +71,8 @@ class Index:
     takes_left_out: bool = False
 
 
+_ALL_ALONE = "every point is a cluster of its own"
+
 INDICES: dict[str, Index] = {
     index.name: index
     for index in (
@@ -99,7 +101,7 @@ INDICES: dict[str, Index] = {
             larger_is_better=True,
             needs="statistics",
             contributions=calinski_harabasz_contributions,
-            undefined_when="every point is a cluster of its own",
+            undefined_when=_ALL_ALONE,
         ),
         Index(
             "davies_bouldin",
@@ -107,6 +109,7 @@ INDICES: dict[str, Index] = {
             larger_is_better=False,
             needs="statistics",
             contributions=davies_bouldin_contributions,
+            undefined_when=_ALL_ALONE,
         ),
         Index(
             "cubic_clustering_criterion",
@@ -134,7 +137,14 @@ INDICES: dict[str, Index] = {
             undefined_when="no cluster has two points or all distances are equal",
             metrics=METRICS,
         ),
-        Index("s_dbw", "S_Dbw", larger_is_better=False, needs="statistics", scores=s_dbw_scores),
+        Index(
+            "s_dbw",
+            "S_Dbw",
+            larger_is_better=False,
+            needs="statistics",
+            scores=s_dbw_scores,
+            undefined_when=f"all points lie in one place or {_ALL_ALONE}",
+        ),
         Index(
             "cd_bw",
             "CDbw",

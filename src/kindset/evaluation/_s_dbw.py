@@ -63,13 +63,13 @@ def _scatter(members: Members) -> tuple[float, float]:
 
 
 def s_dbw_scores(space: Space, partitions: Partitions) -> NDArray[np.float64]:
-    """S_Dbw of every partition; smaller is better."""
+    """S_Dbw of every partition; smaller is better, undefined if every point is a cluster."""
     scores = np.full(partitions.n_partitions, np.nan)
     empty = []
     for m, members in enumerate(each_partition(space, partitions)):
         k = len(members.sizes)
         scatter, radius = _scatter(members)
-        if k < 2 or np.isnan(scatter):
+        if not 2 <= k < len(members.points) or np.isnan(scatter):
             continue
         total, n_empty = _density_ratios(
             members.points, members.starts, members.centers, radius * radius

@@ -131,13 +131,13 @@ def score_spaces(
 
 
 def fill_missing(
-    scores: NDArray[np.float64], names: Sequence[str]
+    scores: NDArray[np.float64], names: Sequence[str], where: str = "in any space"
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Put the worst score of the matrix where there is none, and name the partitions concerned."""
     missing = ~np.isfinite(scores)
     if missing.all():
         raise InputError(
-            "No partition has a score in any space; the index needs at least two clusters, and "
+            f"No partition has a score {where}; the index needs at least two clusters, and "
             "clusters of more than one place."
         )
     if missing.any():

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,12 +17,7 @@ def check_space(
     X: ArrayLike, *, name: str = "X", n_samples: int | None = None
 ) -> NDArray[np.floating]:
     """Return `X` as a finite two-dimensional array of floats, or say what is wrong with it."""
-    try:
-        array = np.asarray(X)
-        if array.dtype.kind != "f":
-            array = array.astype(np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} is not numeric; a space is an array of numbers (N, d).") from None
+    array = _as_floats(X, name)
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2 or array.shape[1] == 0:
@@ -35,6 +30,23 @@ def check_space(
         row = int(np.flatnonzero(~np.isfinite(array).all(axis=1))[0])
         raise InputError(
             f"{name} holds NaN or infinite values, first in row {row}; drop or fill them."
+        )
+    return array
+
+
+def _as_floats(X: ArrayLike, name: str) -> NDArray[np.floating]:
+    try:
+        array = np.asarray(X)
+        if array.dtype.kind == "O" and not any(isinstance(v, (str, bytes)) for v in array.flat):
+            array = array.astype(np.float64)
+        if array.dtype.kind in "iub":
+            array = array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is not numeric; a space is an array of numbers (N, d).") from None
+    if array.dtype.kind != "f":
+        kind = "complex numbers" if array.dtype.kind == "c" else "text or other objects"
+        raise InputError(
+            f"{name} is not numeric but holds {kind}; a space is an array of real numbers (N, d)."
         )
     return array
 
@@ -63,6 +75,11 @@ def check_metric(metric: str) -> Metric:
     return metric  # type: ignore[return-value]
 
 
+def _power_of_two(sizes: Any) -> Any:
+    """Return the largest powers of two up to `sizes`; 1 for 0."""
+    return np.ldexp(1.0, np.where(sizes > 0, np.frexp(sizes)[1] - 1, 0))
+
+
 @dataclass(frozen=True)
 class Space:
     """One space, ready for the kernels.
@@ -70,27 +87,38 @@ class Space:
     Attributes
     ----------
     X : ndarray of shape (n_samples, n_features), float64
-        Centred points; for the cosine metric the points scaled to length one, not centred.
+        Centred points, in a unit that keeps squares from over- and underflowing; for the cosine
+        metric the points scaled to length one, not centred.
     square_norms : ndarray of shape (n_samples,)
         Squared length of each point.
     metric : {"euclidean", "cosine"}
+    unit : float
+        The unit of `X`, a power of two, so that nothing is rounded.
     """
 
     X: NDArray[np.float64]
     square_norms: NDArray[np.float64]
     metric: Metric = "euclidean"
+    unit: float = 1.0
 
     @classmethod
     def prepare(cls, X: NDArray[np.floating], metric: Metric = "euclidean") -> "Space":
         """Centre or scale a checked array."""
         points = np.array(X, dtype=np.float64, order="C")
+        unit = 1.0
         if metric == "cosine":
+            points /= _power_of_two(np.abs(points).max(axis=1, keepdims=True))
             lengths = np.linalg.norm(points, axis=1, keepdims=True)
             points /= np.where(lengths > 0, lengths, 1.0)
         else:
+            whole = _power_of_two(np.abs(points).max())
+            points /= whole
             # Distances are taken from dot products, whose error grows with the distance to 0.
             points -= points.mean(axis=0)
-        return cls(points, np.einsum("ij,ij->i", points, points), metric)
+            spread = _power_of_two(np.abs(points).max())
+            points /= spread
+            unit = float(whole * spread)
+        return cls(points, np.einsum("ij,ij->i", points, points), metric, unit)
 
     @property
     def max_distance(self) -> float:
