@@ -2,7 +2,6 @@
 
 import json
 import signal
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,33 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kindset.cli import main
 from kindset.datasets import load_anes96
 from kindset.ordinal import _mixture
 from kindset.runs import Run
-
-
-@pytest.fixture
-def kindset(monkeypatch, capsys):
-    """Run the command line in this process; return exit code, output and errors."""
-
-    def run(*args):
-        monkeypatch.setattr(sys, "argv", ["kindset", *map(str, args)])
-        try:
-            main()
-            code = 0
-        except SystemExit as stop:
-            code = stop.code or 0
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 @pytest.fixture

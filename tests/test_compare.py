@@ -8,7 +8,6 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
-from test_cli import folder, kindset  # noqa: F401
 
 from kindset.evaluation import AdaptiveEvaluation, EvidenceWarning
 from kindset.runs import Run, fingerprint
@@ -17,7 +16,7 @@ X, TRUTH = make_blobs(150, n_features=5, centers=4, random_state=3)
 
 
 @pytest.fixture
-def runs(folder):  # noqa: F811
+def runs(folder):
     rng = np.random.default_rng(0)
     for number, k in enumerate((2, 3, 4, 5, 6, 8)):
         space = X @ rng.normal(size=(5, 3 + number % 2)) + 0.1 * rng.normal(size=(150, 1))
@@ -27,7 +26,7 @@ def runs(folder):  # noqa: F811
     return folder / "runs"
 
 
-def test_ranking_equals_the_library(kindset, runs):  # noqa: F811
+def test_ranking_equals_the_library(kindset, runs):
     code, out, err = kindset("compare", runs, "--json")
     assert code == 0, err
     ranking = pd.DataFrame(json.loads(out)["rankings"]["silhouette"])
@@ -41,7 +40,7 @@ def test_ranking_equals_the_library(kindset, runs):  # noqa: F811
     np.testing.assert_allclose(ranking["paired"], evaluation.paired_[evaluation.ranking_])
 
 
-def test_truth_is_shown_beside(kindset, runs, folder):  # noqa: F811
+def test_truth_is_shown_beside(kindset, runs, folder):
     code, out, err = kindset(
         "compare", runs, "--truth", "truth.csv", "--index", "silhouette,davies_bouldin",
         "--out", "result",
@@ -62,7 +61,7 @@ def test_truth_is_shown_beside(kindset, runs, folder):  # noqa: F811
     assert kindset("compare", runs, "--out", "result", "--force")[0] == 0
 
 
-def test_shared_spaces_count_once(kindset, folder):  # noqa: F811
+def test_shared_spaces_count_once(kindset, folder):
     for k in (2, 3, 4):
         labels = KMeans(k, n_init=1, random_state=0).fit_predict(X)
         np.savez(folder / f"k{k}.npz", labels=labels, embedding=X)
@@ -73,7 +72,7 @@ def test_shared_spaces_count_once(kindset, folder):  # noqa: F811
     assert "own" in out
 
 
-def test_partitions_without_a_space_are_ranked_too(kindset, folder):  # noqa: F811
+def test_partitions_without_a_space_are_ranked_too(kindset, folder):
     np.savez(folder / "a.npz", labels=TRUTH, embedding=X)
     pd.DataFrame({"cluster": TRUTH % 2}).to_csv("b.csv", index=False)
     code, out, err = kindset("compare", "a.npz", "b.csv", "--json")
@@ -83,7 +82,7 @@ def test_partitions_without_a_space_are_ranked_too(kindset, folder):  # noqa: F8
     assert "paired" not in told["rankings"]["silhouette"][0]
 
 
-def test_known_labels_in_a_survey(kindset, folder):  # noqa: F811
+def test_known_labels_in_a_survey(kindset, folder):
     codes = 1 + (TRUTH[:, None] + np.random.default_rng(0).integers(0, 2, size=(150, 4))) % 4
     table = pd.DataFrame(codes, columns=list("abcd")).assign(kind=TRUTH)
     table.to_csv("s.csv", index=False)
@@ -104,12 +103,12 @@ def test_known_labels_in_a_survey(kindset, folder):  # noqa: F811
         (["runs", "--index", "gap"], "index='gap' is unknown"),
         (["runs", "--metric", "taxi"], "metric"),
         (["runs", "--truth", "short.csv"], "3 known labels for 150 samples"),
-        (["runs", "--truth", "runs/0/space.npy"], "single list of labels"),
+        (["runs", "--truth", "runs/0/space.npy"], "one label for each point"),
         (["bare.csv", "bare2.csv"], "none of the runs has a space"),
         (["runs", "--bootstrap", "-5"], "n_bootstrap"),
     ],
 )
-def test_wrong_input(kindset, runs, folder, arguments, message):  # noqa: F811
+def test_wrong_input(kindset, runs, folder, arguments, message):
     np.savez(folder / "other.npz", labels=[0, 1, 1], embedding=np.eye(3))
     for name in ("short.csv", "bare.csv", "bare2.csv"):
         pd.DataFrame({"label": [0, 1, 1]}).to_csv(name, index=False)
@@ -119,8 +118,32 @@ def test_wrong_input(kindset, runs, folder, arguments, message):  # noqa: F811
     assert "Traceback" not in err
 
 
-def test_runs_on_other_data_are_refused(kindset, runs):  # noqa: F811
+def test_runs_on_other_data_are_refused(kindset, runs):
     Run(TRUTH, X, name="odd", data=fingerprint(X + 1)).save(runs / "odd")
     code, _, err = kindset("compare", runs)
     assert code == 2
     assert "made on different data" in err.replace("\n", " ")
+
+
+def test_truth_is_compared_on_what_was_scored(kindset, runs, folder):
+    rng = np.random.default_rng(0)
+    labels = np.where(rng.random(150) < 0.3, -1, TRUTH)
+    space = rng.normal(size=(150, 2)) + TRUTH[:, None] * 4
+    np.savez(folder / "a.npz", labels=labels, embedding=space)
+    np.savez(folder / "b.npz", labels=rng.permutation(TRUTH), embedding=space)
+    pd.DataFrame({"label": TRUTH}).to_csv("truth.csv", index=False)
+    arguments = ("compare", "a.npz", "b.npz", "--truth", "truth.csv", "--json", "--noise")
+    code, out, _ = kindset(*arguments, "drop")
+    assert code == 0
+    ranking = {row["run"]: row for row in json.loads(out)["rankings"]["silhouette"]}
+    assert ranking["a"]["acc"] == 1
+    assert ranking["a"]["noise"] == (labels == -1).sum()
+    code, out, _ = kindset(*arguments, "singletons")
+    ranking = {row["run"]: row for row in json.loads(out)["rankings"]["silhouette"]}
+    assert ranking["a"]["acc"] < 0.8
+
+
+def test_bootstrap_beside_an_index_that_has_none(kindset, runs):
+    code, _, err = kindset("compare", runs, "--index", "silhouette,dunn", "--bootstrap", 5)
+    assert code == 0
+    assert "Dunn is not a sum over points" in err.replace("\n", " ")

@@ -90,13 +90,14 @@ def test_unknown_model_leaves_nothing_behind(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"labels": [[0, 1]]}, "must be a non-empty list"),
-        ({"labels": []}, "must be a non-empty list"),
-        ({"labels": [0.5, 1, 2, 3, 4]}, "whole numbers"),
-        ({"space": SPACE[:3]}, "has 3 rows for 5 labels"),
-        ({"space": SPACE[0]}, "table of numbers"),
+        ({"labels": [[0, 1], [1, 0]]}, "one label for each point"),
+        ({"labels": []}, "one label for each point"),
+        ({"labels": [0.5, 1, 2, 3, 4]}, "holds fractions"),
+        ({"labels": list("abcde")}, "whole numbers"),
+        ({"space": SPACE[:3]}, "points where 5 are expected"),
+        ({"space": SPACE[0]}, "points where 5 are expected"),
         ({"space": np.full((5, 2), np.nan)}, "NaN or infinite"),
-        ({"space": np.array([["a"]] * 5)}, "table of numbers"),
+        ({"space": np.array([["a"]] * 5)}, "not numeric"),
     ],
 )
 def test_wrong_content(changes, message):
@@ -177,6 +178,48 @@ class TestForeign:
         assert_array_equal(first.space, SPACE)
         assert_array_equal(second.labels, LABELS)
         assert second.space is None
+
+    @pytest.mark.parametrize(
+        ("text", "labels"),
+        [
+            ("0\n0\n1\n", [0, 0, 1]),
+            ("0\n0\n1\n\n\n", [0, 0, 1]),
+            ("b\na\nb\n", [1, 0, 1]),
+            ("group\nb\na\nb\n", [1, 0, 1]),
+            ("label\n-1\n2\n2\n", [-1, 2, 2]),
+            ("label\n1.0\n2.0\n2.0\n", [1, 2, 2]),
+            ("id,y\n7,1\n8,0\n9,1\n", [1, 0, 1]),
+            ("id, Class \nx,b\ny,a\nz,b\n", [1, 0, 1]),
+        ],
+    )
+    def test_csv_of_many_shapes(self, tmp_path, text, labels):
+        (tmp_path / "c.csv").write_text(text)
+        (run,) = load_runs([tmp_path / "c.csv"])
+        assert run.labels.tolist() == labels
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("label\n0\n\n1\n", "no label for sample 2"),
+            ("label\n0\n1.5\n1\n", "holds fractions"),
+            ("label\n0\ninf\n1\n", "infinite"),
+            ("id,group\n7,1\n8,0\n", "one column of labels.*it has id, group"),
+            ("7,1\n8,0\n", "one column of labels"),
+            ("label,cluster\n7,1\n8,0\n", "one column of labels.*it has label, cluster"),
+        ],
+    )
+    def test_csv_that_is_not_clear(self, tmp_path, text, message):
+        (tmp_path / "c.csv").write_text(text)
+        with pytest.raises(InputError, match=message):
+            load_runs([tmp_path / "c.csv"])
+
+    def test_labels_and_embeddings_of_one_column(self, tmp_path):
+        np.savez(
+            tmp_path / "n.npz", labels=np.array([["0"], ["-1"], ["1"]]), embedding=np.eye(3)[0]
+        )
+        (run,) = load_runs([tmp_path / "n.npz"])
+        assert run.labels.tolist() == [0, -1, 1]
+        assert run.space.shape == (3, 1)
 
     def test_csv_with_npy(self, tmp_path):
         pd.DataFrame({"id": range(5), "cluster": LABELS}).to_csv(tmp_path / "c.csv", index=False)

@@ -86,7 +86,7 @@ def test_noise_as_singletons_adds_clusters():
     [
         (np.where(np.arange(16).reshape(8, 2) == 5, np.nan, X), "row 2"),
         (np.where(np.arange(16).reshape(8, 2) == 9, np.inf, X), "row 4"),
-        (X[:5], "5 points where the others have 8"),
+        (X[:5], "5 points where 8 are expected"),
         (X[None], "shape"),
         (X[:, :0], "shape"),
         (np.array([["a", "b"]] * 8), "not numeric"),

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from kindset._arrays import as_label_array
 from kindset._files import check_output_folder, output_folder, write_text
 from kindset.cli._comparison import TRUTHS, Comparison, compare_runs
 from kindset.cli._figures import save_figure
@@ -92,12 +93,7 @@ def _read_truth(path: Path) -> Any:
     if path.suffix.lower() == ".npy":
         from kindset.runs import read_array
 
-        labels = read_array(path)
-        if labels.ndim != 1:
-            raise InputError(f"{path} must hold a single list of labels.")
-        if pd.isna(labels).any():
-            raise InputError(f"{path} has no label for sample {int(pd.isna(labels).argmax()) + 1}.")
-        return np.unique(labels, return_inverse=True)[1]
+        return np.unique(as_label_array(read_array(path), str(path)), return_inverse=True)[1]
     (run,) = load_runs([path])
     return run.labels
 

@@ -1,25 +1,33 @@
 """Ranking of runs: from folders and files to tables, with or without known labels."""
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import spearmanr
 
 from kindset.evaluation import (
+    INDICES,
     AdaptiveEvaluation,
     adjusted_rand,
     clustering_accuracy,
     normalized_mutual_info,
 )
+from kindset.evaluation._labels import Noise, encode_labels
 from kindset.exceptions import InputError
 from kindset.runs import Run, check_same_data, fingerprint
 
 STRATEGIES = ("ace", "rank_average", "pooled", "paired")
-TRUTHS = {"nmi": normalized_mutual_info, "acc": clustering_accuracy, "ari": adjusted_rand}
+Measure = Callable[[ArrayLike, ArrayLike], float]
+TRUTHS: dict[str, Measure] = {
+    "nmi": normalized_mutual_info,
+    "acc": clustering_accuracy,
+    "ari": adjusted_rand,
+}
 
 
 @dataclass
@@ -37,6 +45,8 @@ class Comparison:
         One for each index.
     truth : ndarray or None
         Known labels.
+    noise : str
+        What was done with the label -1.
     """
 
     runs: list[Run]
@@ -44,6 +54,7 @@ class Comparison:
     owner: list[int]
     evaluations: dict[str, AdaptiveEvaluation]
     truth: NDArray[np.int64] | None = None
+    noise: Noise = "error"
 
     def ranking(self, index: str) -> pd.DataFrame:
         """Return the ranking by one index, best run first."""
@@ -53,11 +64,21 @@ class Comparison:
         if min(self.owner) >= 0:
             own = evaluation.score_matrix_[self.owner, np.arange(len(self.runs))]
             table["paired"] = own[evaluation.ranking_]
+        left_out = np.array([np.count_nonzero(run.labels == -1) for run in self.runs])
+        if left_out.any():
+            table["noise"] = left_out[evaluation.ranking_]
         if self.truth is not None:
             for name, measure in TRUTHS.items():
-                values = [measure(self.truth, run.labels) for run in self.runs]
+                values = [self._agreement(measure, run) for run in self.runs]
                 table[name] = np.array(values)[evaluation.ranking_]
         return table.rename_axis("run")
+
+    def _agreement(self, measure: Measure, run: Run) -> float:
+        """Compare with the truth what the index was computed on."""
+        assert self.truth is not None
+        codes, _ = encode_labels(run.labels, noise=self.noise)
+        covered = codes >= 0
+        return measure(self.truth[covered], codes[covered])
 
     def consensus(self) -> pd.DataFrame:
         """Return the rank of every run by every index, best average first."""
@@ -111,12 +132,26 @@ def compare_runs(
     partitions = [run.labels for run in runs]
     space_names = [_space_name(runs, owner, number) for number in range(len(spaces))]
     evaluations = {
-        index: AdaptiveEvaluation(index=index, **parameters).fit(
+        index: _evaluation(index, parameters).fit(
             spaces, partitions, names=[run.name for run in runs], space_names=space_names
         )
         for index in indices
     }
-    return Comparison(list(runs), spaces, owner, evaluations, truth)
+    noise = parameters.get("noise", "error")
+    return Comparison(list(runs), spaces, owner, evaluations, truth, noise)
+
+
+def _evaluation(index: str, parameters: dict[str, Any]) -> AdaptiveEvaluation:
+    evaluation = AdaptiveEvaluation(index=index, **parameters)
+    known = INDICES.get(index)
+    if evaluation.n_bootstrap > 0 and known is not None and known.contributions is None:
+        warnings.warn(
+            f"{known.title} is not a sum over points and cannot be bootstrapped: its ranges come "
+            "from leaving out spaces only.",
+            stacklevel=3,
+        )
+        evaluation.n_bootstrap = 0
+    return evaluation
 
 
 def _distinct_spaces(runs: Sequence[Run]) -> tuple[list[NDArray[Any]], list[int]]:

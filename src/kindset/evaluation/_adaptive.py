@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
+from kindset._arrays import check_space
 from kindset.evaluation._ace import AceSettings, evaluate, varying_rows
 from kindset.evaluation._bootstrap import (
     bootstrap_ranks,
@@ -34,7 +35,7 @@ from kindset.evaluation._score_matrix import (
     fill_missing,
     score_spaces,
 )
-from kindset.evaluation._spaces import check_metric, check_space, check_spaces
+from kindset.evaluation._spaces import check_metric, check_spaces
 from kindset.evaluation._warnings import EvidenceWarning
 from kindset.exceptions import InputError
 

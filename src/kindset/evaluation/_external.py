@@ -11,7 +11,7 @@ from sklearn.metrics import (
     normalized_mutual_info_score,
 )
 
-from kindset.evaluation._labels import as_label_array
+from kindset._arrays import as_label_array
 from kindset.exceptions import InputError
 
 Matching = Literal["optimal", "sorted"]

@@ -8,10 +8,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from kindset._arrays import check_space
 from kindset.evaluation._labels import Noise, Partitions
 from kindset.evaluation._registry import get_index
 from kindset.evaluation._score_matrix import ScoreTask, score_spaces
-from kindset.evaluation._spaces import check_metric, check_space
+from kindset.evaluation._spaces import check_metric
 from kindset.exceptions import InputError
 
 

@@ -1,58 +1,17 @@
 """Checking partitions and stacking them so that one pass over the data can score them all."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from kindset._arrays import as_label_array
 from kindset.exceptions import InputError
 
 Noise = Literal["error", "drop", "singletons"]
 NOISE_CHOICES = ("error", "drop", "singletons")
-# Up to 18 digits fit into an integer of 64 bits.
-_WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")
-
-
-def as_label_array(labels: ArrayLike, name: str = "labels") -> NDArray[Any]:
-    """Return `labels` as a one-dimensional array of numbers or text without missing values.
-
-    Whole numbers that are written as text are numbers, so that "-1" is noise too.
-    """
-    array = np.asarray(labels)
-    if array.ndim == 2 and 1 in array.shape:
-        array = array.ravel()
-    if array.ndim != 1 or array.size == 0:
-        raise InputError(
-            f"{name} has shape {array.shape}; a partition is one label for each point, shape (N,)."
-        )
-    if array.dtype.kind == "O":
-        array = _from_objects(array, name)
-    if array.dtype.kind == "U" and all(_WHOLE_NUMBER.fullmatch(value) for value in set(array)):
-        array = array.astype(np.int64)
-    if array.dtype.kind == "f":
-        if not np.isfinite(array).all():
-            raise InputError(f"{name} holds NaN or infinite labels; every point needs a label.")
-        if (array != np.floor(array)).any():
-            raise InputError(f"{name} holds fractions; labels are integers or strings.")
-    elif array.dtype.kind not in "iubUS":
-        raise InputError(f"{name} holds {array.dtype} values; labels are integers or strings.")
-    return array
-
-
-def _from_objects(array: NDArray[Any], name: str) -> NDArray[Any]:
-    """Return numbers or text for an array of Python objects that are all of one kind."""
-    if any(value is None or value is pd.NA or value != value for value in array):
-        raise InputError(f"{name} holds missing labels; every point needs a label.")
-    if all(isinstance(value, str) for value in array):
-        return array.astype(str)
-    if all(isinstance(value, Real) for value in array):
-        return np.array(array.tolist())
-    raise InputError(f"{name} mixes labels of several kinds; give integers or strings.")
 
 
 def encode_labels(

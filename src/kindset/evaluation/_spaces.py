@@ -7,48 +7,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kindset._arrays import check_space
 from kindset.exceptions import InputError
 
 Metric = Literal["euclidean", "cosine"]
 METRICS = ("euclidean", "cosine")
-
-
-def check_space(
-    X: ArrayLike, *, name: str = "X", n_samples: int | None = None
-) -> NDArray[np.floating]:
-    """Return `X` as a finite two-dimensional array of floats, or say what is wrong with it."""
-    array = _as_floats(X, name)
-    if array.ndim == 1:
-        array = array[:, None]
-    if array.ndim != 2 or array.shape[1] == 0:
-        raise InputError(f"{name} has shape {array.shape}; a space is an array (N, d), d ≥ 1.")
-    if array.shape[0] < 2:
-        raise InputError(f"{name} has {array.shape[0]} point(s); an index needs at least two.")
-    if n_samples is not None and array.shape[0] != n_samples:
-        raise InputError(f"{name} has {array.shape[0]} points where the others have {n_samples}.")
-    if not np.isfinite(array).all():
-        row = int(np.flatnonzero(~np.isfinite(array).all(axis=1))[0])
-        raise InputError(
-            f"{name} holds NaN or infinite values, first in row {row}; drop or fill them."
-        )
-    return array
-
-
-def _as_floats(X: ArrayLike, name: str) -> NDArray[np.floating]:
-    try:
-        array = np.asarray(X)
-        if array.dtype.kind == "O" and not any(isinstance(v, (str, bytes)) for v in array.flat):
-            array = array.astype(np.float64)
-        if array.dtype.kind in "iub":
-            array = array.astype(np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} is not numeric; a space is an array of numbers (N, d).") from None
-    if array.dtype.kind != "f":
-        kind = "complex numbers" if array.dtype.kind == "c" else "text or other objects"
-        raise InputError(
-            f"{name} is not numeric but holds {kind}; a space is an array of real numbers (N, d)."
-        )
-    return array
 
 
 def check_spaces(

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from kindset._arrays import as_label_array
 from kindset.exceptions import InputError
 from kindset.runs._run import RUN_FILE, Run, read_array
 
-_LABEL_COLUMNS = ("label", "labels", "cluster", "segment")
+_LABEL_COLUMNS = ("label", "labels", "cluster", "segment", "class", "target", "truth", "y")
 
 
 def load_runs(paths: Iterable[str | os.PathLike[str]]) -> list[Run]:
@@ -24,8 +25,9 @@ def load_runs(paths: Iterable[str | os.PathLike[str]]) -> list[Run]:
     ----------
     paths : iterable of path-like
         Each one a run folder; a folder of run folders; an ``.npz`` file with `labels` and, if
-        there is one, `embedding`; or a ``.csv`` file of labels, whose embedding is the ``.npy``
-        file of the same name beside it, if there is one.
+        there is one, `embedding`; or a ``.csv`` file of labels (a single column, or one called
+        label, cluster, segment, class, target, truth or y), whose embedding is the ``.npy`` file
+        of the same name beside it, if there is one.
 
     Returns
     -------
@@ -75,19 +77,36 @@ def _read_npz(path: Path) -> Run:
 
 
 def _read_csv(path: Path) -> Run:
-    try:
-        table = pd.read_csv(path)
-    except (ValueError, OSError) as error:
-        raise InputError(f"{path} is not a readable CSV table: {error}.") from error
-    named = [name for name in table.columns if str(name).lower() in _LABEL_COLUMNS]
-    column = named[0] if named else table.columns[-1]
     space = path.with_suffix(".npy")
     return Run(
-        _whole(table[column].to_numpy(), path),
+        _whole(_label_column(path).to_numpy(), path),
         read_array(space) if space.exists() else None,
         name=path.stem,
         method="imported",
     )
+
+
+def _label_column(path: Path) -> "pd.Series[Any]":
+    """Find the labels in a table, with or without a line of names."""
+    try:
+        # A blank line is a label that is missing, unless it only ends the file.
+        table = pd.read_csv(path, header=None, dtype=str, skip_blank_lines=False)
+    except (ValueError, OSError) as error:
+        raise InputError(f"{path} is not a readable CSV table: {error}.") from error
+    table = table.loc[: table.last_valid_index() if table.shape[1] == 1 else None]
+    names = [str(name).strip().lower() for name in table.iloc[0]]
+    named = [number for number, name in enumerate(names) if name in _LABEL_COLUMNS]
+    if len(named) == 1:
+        return table.iloc[1:, named[0]]
+    if table.shape[1] > 1:
+        listed = ", ".join(str(name) for name in table.iloc[0])
+        raise InputError(
+            f"{path} must have one column of labels, called {', '.join(_LABEL_COLUMNS[:-1])} or "
+            f"{_LABEL_COLUMNS[-1]}; it has {listed}."
+        )
+    column = table.iloc[:, 0]
+    is_label = names[0].lstrip("-").isdigit() or (column.iloc[1:] == column.iloc[0]).any()
+    return column if is_label else column.iloc[1:]
 
 
 def _whole(labels: Any, path: Path) -> Any:
@@ -95,11 +114,18 @@ def _whole(labels: Any, path: Path) -> Any:
     labels = np.asarray(labels)
     if pd.isna(labels).any():
         raise InputError(f"{path} has no label for sample {int(pd.isna(labels).argmax()) + 1}.")
-    if labels.dtype.kind in "iu":
-        return labels
-    if labels.dtype.kind == "f" and (labels == np.rint(labels)).all():
+    labels = as_label_array(_numbers_of(labels), f"the label column of {path}")
+    if labels.dtype.kind in "iuf":
         return labels.astype(np.int64)
-    return np.unique(labels.astype(str), return_inverse=True)[1]
+    return np.unique(labels, return_inverse=True)[1]
+
+
+def _numbers_of(labels: Any) -> Any:
+    """Read text as numbers if all of it is."""
+    try:
+        return labels.astype(np.float64) if labels.dtype.kind in "OU" else labels
+    except ValueError:
+        return labels
 
 
 def _with_distinct_names(runs: list[Run]) -> list[Run]:

@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from kindset._arrays import as_label_array, check_space
 from kindset._files import output_folder, write_text
 from kindset.exceptions import InputError
 from kindset.runs._fingerprint import Fingerprint
@@ -97,7 +98,9 @@ class Run:
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", _check_labels(self.labels, self.name))
         if self.space is not None:
-            object.__setattr__(self, "space", _check_space(self.space, self.labels, self.name))
+            name = f"the space of {self.name!r}"
+            space = check_space(self.space, name=name, n_samples=len(self.labels), minimum=1)
+            object.__setattr__(self, "space", space)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -240,29 +243,10 @@ def _read_document(folder: Path) -> dict[str, Any]:
 
 
 def _check_labels(labels: Any, name: str) -> NDArray[np.int64]:
-    array = np.asarray(labels)
-    if array.ndim != 1 or len(array) == 0:
-        raise InputError(f"the labels of {name!r} must be a non-empty list, not of shape "
-                         f"{array.shape}.")  # fmt: skip
-    if array.dtype.kind not in "iu":
+    array = as_label_array(labels, f"the list of labels of {name!r}")
+    if array.dtype.kind not in "iuf":
         raise InputError(f"the labels of {name!r} must be whole numbers, not {array.dtype}.")
     return array.astype(np.int64)
-
-
-def _check_space(space: Any, labels: NDArray[np.int64], name: str) -> NDArray[np.floating[Any]]:
-    array = np.asarray(space)
-    if array.ndim != 2 or array.shape[1] == 0 or array.dtype.kind not in "iufb":
-        raise InputError(
-            f"the space of {name!r} must be a table of numbers, not {array.dtype} of shape "
-            f"{array.shape}."
-        )
-    if len(array) != len(labels):
-        raise InputError(f"the space of {name!r} has {len(array)} rows for {len(labels)} labels.")
-    if array.dtype.kind != "f":
-        array = array.astype(np.float64)
-    if not np.isfinite(array).all():
-        raise InputError(f"the space of {name!r} holds NaN or infinite numbers.")
-    return array
 
 
 def _plain(value: Any) -> Any:

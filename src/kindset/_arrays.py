@@ -1,0 +1,89 @@
+"""Checking what users give: labels of points, and the points' coordinates."""
+
+import re
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from kindset.exceptions import InputError
+
+# Up to 18 digits fit into an integer of 64 bits.
+_WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+
+
+def as_label_array(labels: ArrayLike, name: str = "labels") -> NDArray[Any]:
+    """Return `labels` as a one-dimensional array of numbers or text without missing values.
+
+    Whole numbers that are written as text are numbers, so that "-1" is noise too.
+    """
+    array = np.asarray(labels)
+    if array.ndim == 2 and 1 in array.shape:
+        array = array.ravel()
+    if array.ndim != 1 or array.size == 0:
+        raise InputError(
+            f"{name} has shape {array.shape}; a partition is one label for each point, shape (N,)."
+        )
+    if array.dtype.kind == "O":
+        array = _from_objects(array, name)
+    if array.dtype.kind == "U" and all(_WHOLE_NUMBER.fullmatch(value) for value in set(array)):
+        array = array.astype(np.int64)
+    if array.dtype.kind == "f":
+        if not np.isfinite(array).all():
+            raise InputError(f"{name} holds NaN or infinite labels; every point needs a label.")
+        if (array != np.floor(array)).any():
+            raise InputError(f"{name} holds fractions; labels are integers or strings.")
+    elif array.dtype.kind not in "iubUS":
+        raise InputError(f"{name} holds {array.dtype} values; labels are integers or strings.")
+    return array
+
+
+def _from_objects(array: NDArray[Any], name: str) -> NDArray[Any]:
+    """Return numbers or text for an array of Python objects that are all of one kind."""
+    if any(value is None or value is pd.NA or value != value for value in array):
+        raise InputError(f"{name} holds missing labels; every point needs a label.")
+    if all(isinstance(value, str) for value in array):
+        return array.astype(str)
+    if all(isinstance(value, Real) for value in array):
+        return np.array(array.tolist())
+    raise InputError(f"{name} mixes labels of several kinds; give integers or strings.")
+
+
+def check_space(
+    X: ArrayLike, *, name: str = "X", n_samples: int | None = None, minimum: int = 2
+) -> NDArray[np.floating]:
+    """Return `X` as a finite two-dimensional array of floats, or say what is wrong with it."""
+    array = _as_floats(X, name)
+    if array.ndim == 1:
+        array = array[:, None]
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise InputError(f"{name} has shape {array.shape}; a space is an array (N, d), d ≥ 1.")
+    if array.shape[0] < minimum:
+        raise InputError(f"{name} has {array.shape[0]} point(s); an index needs at least two.")
+    if n_samples is not None and array.shape[0] != n_samples:
+        raise InputError(f"{name} has {array.shape[0]} points where {n_samples} are expected.")
+    if not np.isfinite(array).all():
+        row = int(np.flatnonzero(~np.isfinite(array).all(axis=1))[0])
+        raise InputError(
+            f"{name} holds NaN or infinite values, first in row {row}; drop or fill them."
+        )
+    return array
+
+
+def _as_floats(X: ArrayLike, name: str) -> NDArray[np.floating]:
+    try:
+        array = np.asarray(X)
+        if array.dtype.kind == "O" and not any(isinstance(v, (str, bytes)) for v in array.flat):
+            array = array.astype(np.float64)
+        if array.dtype.kind in "iub":
+            array = array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is not numeric; a space is an array of numbers (N, d).") from None
+    if array.dtype.kind != "f":
+        kind = "complex numbers" if array.dtype.kind == "c" else "text or other objects"
+        raise InputError(
+            f"{name} is not numeric but holds {kind}; a space is an array of real numbers (N, d)."
+        )
+    return array
