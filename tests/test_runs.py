@@ -35,6 +35,8 @@ def make_run(**changes):
         "timings": {"fit": 0.1},
         "metrics": {"bic": 1 / 3},
         "command": ["kindset", "cluster"],
+        "details": {"kind": "survey", "groups": [{"size": 2, "words": "ä <b>"}]},
+        "exhibits": {"prototypes": np.arange(12, dtype=np.uint8).reshape(3, 2, 2)},
         "model": model,
     }
     return Run(**{**known, **changes})
@@ -47,10 +49,11 @@ def test_round_trip(tmp_path):
     assert_array_equal(again.labels, run.labels)
     assert_array_equal(again.space, run.space)
     for name in ("name", "method", "seed", "data", "timings", "metrics", "command", "versions",
-                 "created"):  # fmt: skip
+                 "created", "details"):  # fmt: skip
         assert getattr(again, name) == getattr(run, name), name
     assert again.parameters == {"k": 3, "rate": 0.1, "list": [0, 1]}
     assert_array_equal(again.model.modes_, run.model.modes_)
+    assert_array_equal(again.exhibits["prototypes"], run.exhibits["prototypes"])
     assert again.n_clusters == 3
     assert len(again) == 5
 
@@ -61,6 +64,21 @@ def test_run_without_space_model_or_data(tmp_path):
     assert again.space is None
     assert again.model is None
     assert again.data is None
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", b"PK\x03\x04" + bytes(60)])
+def test_damaged_exhibits(tmp_path, content):
+    make_run().save(tmp_path / "run")
+    (tmp_path / "run" / "exhibits.npz").write_bytes(content)
+    with pytest.raises(InputError, match=r"exhibits\.npz"):
+        Run.load(tmp_path / "run")
+
+
+def test_exhibits_that_are_missing(tmp_path):
+    make_run().save(tmp_path / "run")
+    np.savez(tmp_path / "run" / "exhibits.npz", other=LABELS)
+    with pytest.raises(InputError, match="damaged: 'prototypes' is missing"):
+        Run.load(tmp_path / "run")
 
 
 def test_noise_is_no_cluster():

@@ -14,7 +14,6 @@ from rich.table import Table
 
 from kindset._arrays import as_label_array
 from kindset._files import check_output_folder, output_folder, write_text
-from kindset.cli._comparison import TRUTHS, Comparison, compare_runs
 from kindset.cli._figures import save_figure
 from kindset.cli._options import Debug, Force, Jobs, Json, Seed, read_names
 from kindset.evaluation import (
@@ -26,6 +25,7 @@ from kindset.evaluation import (
     SpacesDisplay,
 )
 from kindset.exceptions import InputError
+from kindset.report._comparison import TRUTHS, Comparison, compare_runs
 from kindset.runs import load_runs
 
 

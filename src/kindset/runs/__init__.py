@@ -2,6 +2,14 @@
 
 from kindset.runs._fingerprint import Fingerprint, fingerprint
 from kindset.runs._foreign import load_runs
-from kindset.runs._run import Run, check_same_data, read_array
+from kindset.runs._run import Run, check_same_data, read_archive, read_array
 
-__all__ = ["Fingerprint", "Run", "check_same_data", "fingerprint", "load_runs", "read_array"]
+__all__ = [
+    "Fingerprint",
+    "Run",
+    "check_same_data",
+    "fingerprint",
+    "load_runs",
+    "read_archive",
+    "read_array",
+]

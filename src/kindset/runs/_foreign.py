@@ -1,7 +1,6 @@
 """Reading runs, ours and other people's, from whatever holds labels and embeddings."""
 
 import os
-import zipfile
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
@@ -13,7 +12,7 @@ import pandas as pd
 
 from kindset._arrays import as_label_array
 from kindset.exceptions import InputError
-from kindset.runs._run import RUN_FILE, Run, read_array
+from kindset.runs._run import RUN_FILE, Run, read_archive, read_array
 
 _LABEL_COLUMNS = ("label", "labels", "cluster", "segment", "class", "target", "truth", "y")
 
@@ -64,11 +63,7 @@ def _read(path: Path) -> list[Run]:
 
 
 def _read_npz(path: Path) -> Run:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path} is not a readable npz file: {error}.") from error
+    arrays = read_archive(path)
     if "labels" not in arrays:
         raise InputError(f"{path} has no array `labels`.")
     return Run(

@@ -3,6 +3,8 @@
 import json
 import os
 import platform
+import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -22,6 +24,7 @@ from kindset.runs._models import read_model, write_model
 FORMAT = "kindset-run"
 VERSION = 1
 RUN_FILE = "run.json"
+_EXHIBITS = "exhibits.npz"
 
 _PACKAGES = ("kindset", "numpy", "scipy", "scikit-learn", "numba", "pandas", "torch")
 
@@ -67,6 +70,10 @@ class Run:
         Versions of the packages involved.
     created : str
         When, in UTC.
+    details : dict
+        What there is to tell about the groups, in words and numbers, for reports.
+    exhibits : dict of str to ndarray
+        Arrays that a report shows: typical images, prototypes, a merge tree.
     model : estimator or None
         The fitted model.
 
@@ -93,6 +100,8 @@ class Run:
     command: list[str] | None = None
     versions: dict[str, str] = field(default_factory=package_versions)
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    details: dict[str, Any] = field(default_factory=dict, repr=False)
+    exhibits: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)
     model: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -128,10 +137,13 @@ class Run:
         np.save(folder / "labels.npy", self.labels, allow_pickle=False)
         if self.space is not None:
             np.save(folder / "space.npy", self.space, allow_pickle=False)
+        if self.exhibits:
+            np.savez_compressed(folder / _EXHIBITS, allow_pickle=False, **self.exhibits)
         document = {
             "format": FORMAT,
             "version": VERSION,
             "has_space": self.space is not None,
+            "exhibits": sorted(self.exhibits),
             "model": None if self.model is None else write_model(self.model, folder / "model"),
             "data": None if self.data is None else asdict(self.data),
             **{name: getattr(self, name) for name in _PLAIN},
@@ -165,6 +177,7 @@ class Run:
             if data is not None:
                 data = Fingerprint(tuple(data["shape"]), data["dtype"], data["sha256"])
             space = read_array(folder / "space.npy") if document["has_space"] else None
+            exhibits = _read_exhibits(folder, document["exhibits"])
             model = document["model"]
         except (KeyError, TypeError) as error:
             raise InputError(
@@ -174,13 +187,14 @@ class Run:
             labels=read_array(folder / "labels.npy"),
             space=space,
             data=data,
+            exhibits=exhibits,
             model=None if model is None else read_model(model, folder / "model"),
             **plain,
         )
 
 
 _PLAIN = ("name", "method", "parameters", "seed", "timings", "metrics", "command", "versions",
-          "created")  # fmt: skip
+          "created", "details")  # fmt: skip
 
 
 def check_same_data(runs: Sequence[Run]) -> None:
@@ -222,6 +236,22 @@ def read_array(path: Path) -> NDArray[Any]:
     if not isinstance(array, np.ndarray):
         raise InputError(f"{path} is not a readable npy file.")
     return array
+
+
+def read_archive(path: Path) -> dict[str, NDArray[Any]]:
+    """Read an npz file that can run no code."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
+        raise InputError(f"{path} is not a readable npz file: {error}.") from error
+
+
+def _read_exhibits(folder: Path, names: list[str]) -> dict[str, NDArray[Any]]:
+    if not names:
+        return {}
+    found = read_archive(folder / _EXHIBITS)
+    return {name: found[name] for name in names}
 
 
 def _read_document(folder: Path) -> dict[str, Any]:
