@@ -241,7 +241,8 @@ def read_array(path: Path) -> NDArray[Any]:
 def read_archive(path: Path) -> dict[str, NDArray[Any]]:
     """Read an npz file that can run no code."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        # A file of our own: numpy leaves its own open when the archive turns out to be damaged.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
     except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
         raise InputError(f"{path} is not a readable npz file: {error}.") from error
