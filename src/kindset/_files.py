@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kindset.exceptions import InputError
 
-MARKERS = ("run.json", "compare.json", "demo.json")
+MARKERS = ("run.json", "compare.json", "sweep.json", "demo.json")
 """Every output folder has one of these files; a folder without is not ours to replace."""
 
 

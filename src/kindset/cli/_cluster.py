@@ -1,13 +1,19 @@
 """`kindset cluster`."""
 
 import json
+import tomllib
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from kindset._files import check_output_folder, output_folder
 from kindset.cli import _survey
+from kindset.cli._clustering import Clusterer, summarise, write_samples
+from kindset.cli._compare import show_comparison
+from kindset.cli._methods import METHODS, Setting, read_parameters, read_seeds
 from kindset.cli._options import (
     Debug,
     Force,
@@ -16,82 +22,239 @@ from kindset.cli._options import (
     Json,
     Missing,
     Seed,
-    Table,
     read_names,
     read_range,
 )
+from kindset.cli._samples import SampleOptions, read_samples
+from kindset.cli._sweep import finish, open_sweep
 from kindset.cli._tables import Codebook
 from kindset.exceptions import InputError
 from kindset.ordinal import CRITERIA
+from kindset.report import compare_runs
+from kindset.runs import Run
+
+_TABLES, _SURVEYS, _IMAGES = "Tables", "Surveys (bos, god, ordinal)", "Folders of images"
+
+
+def _read_config(context: typer.Context, path: Path | None) -> Path | None:
+    """Let a TOML file stand for options; those on the command line come first."""
+    if path is None:
+        return None
+    try:
+        told = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is not a valid TOML file: {error}.") from error
+    known = {
+        name: parameter.name
+        for parameter in context.command.params
+        if parameter.param_type_name == "option" and parameter.name
+        for name in (parameter.opts[0].lstrip("-"), parameter.name)
+    }
+    defaults: dict[str, Any] = {}
+    for key, value in told.items():
+        if key not in known:
+            raise InputError(f"{path}: there is no option --{key}.")
+        if key == "param" and isinstance(value, dict):
+            value = [f"{name}={json.dumps(item)}" for name, item in value.items()]
+        elif isinstance(value, list):
+            value = ",".join(map(str, value))
+        defaults[known[key]] = value if isinstance(value, (bool, list)) else str(value)
+    context.default_map = {**(context.default_map or {}), **defaults}
+    return path
 
 
 def cluster(
-    data: Table,
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help="Table (CSV, Parquet), array (.npy, .npz) or folder of images.", show_default=False
+        ),
+    ],
     *,
     method: Annotated[
         str,
         typer.Option(
-            "--method", "-m", help="bos, god, or ordinal (the better of both, by question)."
+            "--method",
+            "-m",
+            help="For ordered answers: bos, god, or ordinal (the better of both, by question). "
+            f"For numbers and images: {', '.join(METHODS)}.",
         ),
     ],
     k: Annotated[
         str,
-        typer.Option("-k", help="Number of segments, or a range such as 2:8 to choose from."),
+        typer.Option("-k", help="Number of clusters, or a range such as 2:8 to choose from."),
     ],
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config", help="TOML file of options.", callback=_read_config, is_eager=True
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Output folder.", show_default="DATA-METHOD")
     ] = None,
-    columns: Annotated[
-        str | None, typer.Option("--columns", help="Questions to use, comma-separated.")
+    param: Annotated[
+        list[str] | None,
+        typer.Option("--param", "-p", help="A parameter of the estimator: name=value. Repeatable."),
     ] = None,
-    exclude: Annotated[
-        str | None, typer.Option("--exclude", help="Columns to leave out, comma-separated.")
-    ] = None,
-    levels: Annotated[
-        Path | None, typer.Option("--levels", help="TOML file with the order of text answers.")
-    ] = None,
-    id_column: IdColumn = None,
-    weight_column: Annotated[
-        str | None, typer.Option("--weight-column", help="Column with the rows' weights.")
-    ] = None,
-    label_column: Annotated[
+    embedding: Annotated[
         str | None,
-        typer.Option("--label-column", help="Column with known labels, to compare with only."),
+        typer.Option("--embedding", help="Cluster in fewer dimensions: pca:20, autoencoder:10."),
     ] = None,
-    missing: Missing = None,
-    criterion: Annotated[
-        str, typer.Option("--criterion", help="What chooses the number: icl, bic or aic.")
-    ] = "icl",
-    starts: Annotated[int, typer.Option("--starts", min=1, help="Number of starts.")] = 20,
     seed: Seed = 0,
+    seeds: Annotated[
+        str | None, typer.Option("--seeds", help="One run for each of these seeds: 0,1,2.")
+    ] = None,
     jobs: Jobs = 1,
     force: Force = False,
     as_json: Json = False,
     debug: Debug = False,
+    columns: Annotated[
+        str | None,
+        typer.Option("--columns", help="Columns to use, comma-separated.", rich_help_panel=_TABLES),
+    ] = None,
+    exclude: Annotated[
+        str | None,
+        typer.Option(
+            "--exclude", help="Columns to leave out, comma-separated.", rich_help_panel=_TABLES
+        ),
+    ] = None,
+    id_column: IdColumn = None,
+    label_column: Annotated[
+        str | None,
+        typer.Option(
+            "--label-column",
+            help="Column with known labels, to compare with only; for images: folder.",
+            rich_help_panel=_TABLES,
+        ),
+    ] = None,
+    missing: Missing = None,
+    scale: Annotated[
+        str,
+        typer.Option(
+            "--scale", help="standard: give all columns the same spread.", rich_help_panel=_TABLES
+        ),
+    ] = "none",
+    levels: Annotated[
+        Path | None,
+        typer.Option(
+            "--levels",
+            help="TOML file with the order of text answers.",
+            rich_help_panel=_SURVEYS,
+        ),
+    ] = None,
+    weight_column: Annotated[
+        str | None,
+        typer.Option(
+            "--weight-column", help="Column with the rows' weights.", rich_help_panel=_SURVEYS
+        ),
+    ] = None,
+    criterion: Annotated[
+        str,
+        typer.Option(
+            "--criterion",
+            help="What chooses the number: icl, bic or aic.",
+            rich_help_panel=_SURVEYS,
+        ),
+    ] = "icl",
+    starts: Annotated[
+        int, typer.Option("--starts", min=1, help="Number of starts.", rich_help_panel=_SURVEYS)
+    ] = 20,
+    size: Annotated[
+        str | None,
+        typer.Option(
+            "--size", help="Bring images to this size: 64, or 48x64.", rich_help_panel=_IMAGES
+        ),
+    ] = None,
+    crop: Annotated[
+        bool,
+        typer.Option("--crop", help="Crop instead of squeezing.", rich_help_panel=_IMAGES),
+    ] = False,
+    colours: Annotated[
+        str,
+        typer.Option("--colours", help="auto, grey or colour.", rich_help_panel=_IMAGES),
+    ] = "auto",
+    transforms: Annotated[
+        str | None,
+        typer.Option(
+            "--transforms",
+            help="For dti-kmeans and dti-gmm: auto, or a list such as affine,tps.",
+            rich_help_panel=_IMAGES,
+        ),
+    ] = None,
 ) -> None:
-    """Find groups in a table of ordered answers.
+    """Find groups in a table of answers, rows of numbers, or images.
 
-    Writes a folder with every row's segment and probabilities (segments.csv), figures, a summary
-    in words, and the run itself with its model, for `kindset predict` and `kindset compare`.
+    Writes a folder with the group of every sample, a summary in words, and the run itself with its
+    model, for `kindset predict`, `kindset compare` and `kindset report`. Several numbers or seeds
+    give a folder of runs and a ranking of them; started again, it goes on where it was interrupted.
+    For surveys a criterion chooses among several numbers.
     """
-    if method not in _survey.METHODS:
-        raise InputError(f"--method must be one of {', '.join(_survey.METHODS)}, not {method!r}.")
-    if criterion not in CRITERIA:
-        raise InputError(f"--criterion must be one of {', '.join(CRITERIA)}, not {criterion!r}.")
-    options = _survey.SurveyOptions(
-        method, read_range(k), criterion, starts, seed, jobs, progress=not as_json
-    )
-    folder = out or Path(f"{data.stem}-{method}")
-    check_output_folder(folder, force=force)
-    columns_told = _survey.Columns(
-        used=read_names(columns),
+    folder = out or Path(f"{data.resolve().stem}-{method}")
+    if method in _survey.METHODS:
+        if seeds is not None or param or embedding is not None:
+            raise InputError(
+                f"--seeds, --param and --embedding are not for {method}; see --starts and --seed."
+            )
+        if criterion not in CRITERIA:
+            raise InputError(
+                f"--criterion must be one of {', '.join(CRITERIA)}, not {criterion!r}."
+            )
+        how = _survey.SurveyOptions(
+            method, read_range(k), criterion, starts, seed, jobs, progress=not as_json
+        )
+        told = _survey.Columns(
+            used=read_names(columns),
+            excluded=read_names(exclude),
+            ids=id_column,
+            weights=weight_column,
+            truth=label_column,
+            missing=read_names(missing),
+        )
+        check_output_folder(folder, force=force)
+        survey = _survey.read_survey(data, told, Codebook.read(levels))
+        _cluster_survey(survey, how, folder, force=force, as_json=as_json)
+        return
+    if method not in METHODS:
+        known = ", ".join([*_survey.METHODS, *METHODS])
+        raise InputError(f"--method must be one of {known}, not {method!r}.")
+    parameters = read_parameters(param or [])
+    if transforms is not None:
+        parameters["transforms"] = "auto" if transforms == "auto" else read_names(transforms)
+    settings = [
+        Setting(method, number, one, embedding, parameters)
+        for number in read_range(k)
+        for one in read_seeds(seeds, seed)
+    ]
+    about = SampleOptions(
+        columns=read_names(columns),
         excluded=read_names(exclude),
         ids=id_column,
-        weights=weight_column,
         truth=label_column,
-        missing=read_names(missing),
+        missing=read_names(missing) or (),
+        scale=scale,
+        size=size,
+        crop=crop,
+        mode=colours,
+        progress=not as_json,
     )
-    survey = _survey.read_survey(data, columns_told, Codebook.read(levels))
+    if len(settings) == 1:
+        check_output_folder(folder, force=force)
+    samples = read_samples(data, about)
+    clusterer = Clusterer(samples, n_jobs=jobs, progress=not as_json)
+    _cluster_samples(clusterer, settings, folder, force=force, as_json=as_json)
+
+
+def _cluster_survey(
+    survey: _survey.Survey,
+    options: _survey.SurveyOptions,
+    folder: Path,
+    *,
+    force: bool,
+    as_json: bool,
+) -> None:
     result = _survey.fit_survey(survey, options)
     with output_folder(folder, force=force) as stage:
         _survey.write_survey(result, stage)
@@ -101,3 +264,47 @@ def cluster(
         typer.echo(f"\n{_survey.summarise(result)}\n\nWritten to {folder}/")
     if result.interrupted:
         raise typer.Exit(130)
+
+
+def _cluster_samples(
+    clusterer: Clusterer,
+    settings: Sequence[Setting],
+    folder: Path,
+    *,
+    force: bool,
+    as_json: bool,
+) -> None:
+    for setting in settings:
+        clusterer.check(setting)
+    if len(settings) == 1:
+        run = clusterer.run(settings[0])
+        with output_folder(folder, force=force) as stage:
+            write_samples(run, clusterer.samples, stage)
+        runs = [run]
+    else:
+        open_sweep(folder, force=force)
+        jobs = [clusterer.job(setting) for setting in settings]
+        runs = finish(folder, jobs, say=partial(typer.echo, err=True))
+    if as_json:
+        typer.echo(json.dumps({"runs": [_facts(run) for run in runs], "out": str(folder)}))
+        return
+    if len(runs) == 1:
+        typer.echo(f"\n{summarise(runs[0], clusterer.samples)}\n\nWritten to {folder}/")
+        return
+    typer.echo("")
+    show_comparison(compare_runs(runs, ["silhouette"], n_jobs=clusterer.n_jobs))
+    typer.echo(f"Written to {folder}/; look closer: kindset report {folder}")
+
+
+def _facts(run: Run) -> dict[str, Any]:
+    sizes = [int((run.labels == label).sum()) for label in range(run.n_clusters)]
+    return {
+        "name": run.name,
+        "method": run.method,
+        "parameters": run.parameters,
+        "seed": run.seed,
+        "n_clusters": run.n_clusters,
+        "sizes": sizes,
+        "seconds": sum(run.timings.values()),
+        **run.metrics,
+    }

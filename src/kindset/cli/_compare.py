@@ -84,7 +84,7 @@ def compare(
     if as_json:
         typer.echo(json.dumps(_facts(comparison)))
         return
-    _show(comparison)
+    show_comparison(comparison)
     if out is not None:
         typer.echo(f"Written to {out}/")
 
@@ -121,7 +121,8 @@ def _finite(row: dict[Any, Any]) -> dict[str, float | None]:
     return {str(name): None if np.isnan(value) else float(value) for name, value in row.items()}
 
 
-def _show(comparison: Comparison) -> None:
+def show_comparison(comparison: Comparison) -> None:
+    """Print the ranking by each index, their consensus, and the agreement with known labels."""
     console = Console()
     console.print(_LEGEND, style="dim")
     for name in comparison.evaluations:

@@ -13,6 +13,7 @@ import pandas as pd
 
 from kindset._files import write_text
 from kindset.cli._figures import save_figure
+from kindset.cli._survey_details import survey_details
 from kindset.cli._tables import (
     Codebook,
     Reading,
@@ -37,6 +38,7 @@ from kindset.ordinal import (
     SelectionDisplay,
     answer_positions,
     describe_segments,
+    profile_segments,
     select_components,
 )
 from kindset.runs import Run, fingerprint
@@ -61,6 +63,8 @@ class Survey:
     questions: dict[str, str] = field(default_factory=dict)
     weights: "pd.Series[Any] | None" = None
     truth: "pd.Series[Any] | None" = None
+    name: str = "survey"
+    about: str = ""
 
 
 @dataclass
@@ -89,7 +93,7 @@ def read_survey(path: Path, columns: Columns, codebook: Codebook) -> Survey:
         )
     answers = codebook.apply(keep_columns(table, columns.used, columns.excluded))
     check_answers(answers)
-    return Survey(answers, ids, codebook.questions, weights, truth)
+    return Survey(answers, ids, codebook.questions, weights, truth, name=path.stem)
 
 
 @dataclass
@@ -289,8 +293,23 @@ def as_run(result: SurveyResult) -> Run:
         timings={"fit": result.seconds},
         metrics=result.metrics,
         command=["kindset", *sys.argv[1:]],
+        details=_details(result),
         model=model,
     )
+
+
+def _details(result: SurveyResult) -> dict[str, Any]:
+    survey, model = result.survey, result.model
+    profiles = profile_segments(
+        model, survey.answers, questions=survey.questions, sample_weight=survey.weights
+    )
+    return {
+        "kind": "survey",
+        "data": survey.name,
+        "about": survey.about,
+        "title": METHODS[result.options.method][1],
+        "survey": survey_details(model, profiles, survey.answers, survey.ids, result.selection),
+    }
 
 
 def facts(result: SurveyResult) -> dict[str, Any]:

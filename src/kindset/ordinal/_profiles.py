@@ -93,6 +93,15 @@ class SegmentProfiles:
     certainty: FloatArray
     questions: list[QuestionProfile]
 
+    def ranked(self, k: int) -> list[QuestionProfile]:
+        """Return the questions, those first on which segment k differs most from all rows."""
+        return sorted(self.questions, key=lambda question: -question.distinctness[k])
+
+    def headline(self, k: int) -> str:
+        """Name segment k by the two answers that set it apart most."""
+        named = [q for q in self.ranked(k) if len(q.levels) and q.answered[k] > 0]
+        return "; ".join(f"{q.levels[q.telling[k]]} ({q.name})" for q in named[:2]) or "no answers"
+
     def most_distinct(self, n: int | None) -> list[int]:
         """Return the numbers of the n questions on which segments differ most, in table order."""
         spread = [
@@ -225,10 +234,10 @@ def describe_segments(
     total = profiles.sizes.sum()
     parts = []
     for k, (size, sure) in enumerate(zip(profiles.sizes, profiles.certainty, strict=True)):
-        ranked = sorted(profiles.questions, key=lambda q: -q.distinctness[k])
+        ranked = profiles.ranked(k)
         certain = f", assigned with {sure:.0%} certainty on average" if size else ""
         lines = [
-            f"Segment {k + 1}: {_headline(ranked, k)}",
+            f"Segment {k + 1}: {profiles.headline(k)}",
             f"  {size / total:.0%} of the rows ({size:,.0f}){certain}",
             *(_sentence(question, k) for question in ranked[:max_questions]),
         ]
@@ -240,12 +249,6 @@ def describe_segments(
 
 
 _WRAP = TextWrapper(width=98, initial_indent="  - ", subsequent_indent="    ")
-
-
-def _headline(ranked: list[QuestionProfile], k: int) -> str:
-    """Name a segment by the answers that set it apart most."""
-    named = [question for question in ranked if len(question.levels) and question.answered[k] > 0]
-    return "; ".join(f"{q.levels[q.telling[k]]} ({q.name})" for q in named[:2]) or "no answers"
 
 
 def _sentence(question: QuestionProfile, k: int) -> str:

@@ -2,11 +2,13 @@
 
 from kindset.runs._fingerprint import Fingerprint, fingerprint
 from kindset.runs._foreign import load_runs
+from kindset.runs._models import can_store
 from kindset.runs._run import Run, check_same_data, read_archive, read_array
 
 __all__ = [
     "Fingerprint",
     "Run",
+    "can_store",
     "check_same_data",
     "fingerprint",
     "load_runs",

@@ -12,6 +12,11 @@ STORES = {
 }
 
 
+def can_store(model: Any) -> bool:
+    """Whether a run can hold this model."""
+    return type(model).__name__ in STORES
+
+
 def write_model(model: Any, folder: Path) -> str:
     """Write a fitted model below `folder`; return the name of its kind."""
     kind = type(model).__name__

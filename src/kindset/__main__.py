@@ -1,0 +1,5 @@
+"""The command line as ``python -m kindset``."""
+
+from kindset.cli import main
+
+main()

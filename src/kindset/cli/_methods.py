@@ -1,0 +1,139 @@
+"""The methods that cluster rows of numbers or images; a new one is one entry."""
+
+import inspect
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+from kindset.cli._samples import Kind
+from kindset.exceptions import InputError
+
+
+@dataclass(frozen=True)
+class Method:
+    """An estimator with `fit` and `labels_` or `fit_predict`, and how it is called.
+
+    Attributes
+    ----------
+    title : str
+        The method in words.
+    estimator : str
+        Module and class; imported when it is used.
+    number : str
+        The parameter that holds the number of clusters.
+    takes : tuple of {"features", "images"}
+        What it clusters; images are laid out as rows for a method that takes features.
+    defaults : dict
+        Parameters that differ from the estimator's own.
+    """
+
+    title: str
+    estimator: str
+    number: str = "n_clusters"
+    takes: tuple[Kind, ...] = ("features",)
+    defaults: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def pixels(self) -> bool:
+        """Whether it looks at images as images."""
+        return "images" in self.takes
+
+    def build(self, setting: "Setting", *, n_jobs: int, verbose: bool) -> Any:
+        """Make the estimator."""
+        module, name = self.estimator.split(":")
+        try:
+            kind = getattr(import_module(module), name)
+        except ImportError as error:
+            raise InputError(f"--method {setting.method}: {error}.") from error
+        known = inspect.signature(kind).parameters
+        for parameter in setting.parameters:
+            if parameter not in known:
+                raise InputError(
+                    f"--param {parameter}: {setting.method} has {', '.join(sorted(known))}."
+                )
+        wanted = {
+            **self.defaults,
+            self.number: setting.k,
+            "random_state": setting.seed,
+            "n_jobs": n_jobs,
+            "verbose": int(verbose) if module.startswith("kindset") else 0,
+            **setting.parameters,
+        }
+        return kind(**{key: value for key, value in wanted.items() if key in known})
+
+
+METHODS: dict[str, Method] = {
+    "kmeans": Method("k-means", "sklearn.cluster:KMeans", defaults={"n_init": 10}),
+    "gmm": Method(
+        "Gaussian mixture",
+        "sklearn.mixture:GaussianMixture",
+        number="n_components",
+        defaults={"n_init": 3, "reg_covar": 1e-4},
+    ),
+    "ward": Method("Ward's hierarchical clustering", "sklearn.cluster:AgglomerativeClustering"),
+    "unmasking": Method("clustering by unmasking", "kindset.unmasking:UnmaskingClustering"),
+    "dti-kmeans": Method(
+        "transformation-invariant k-means", "kindset.images:DTIKMeans", takes=("images",)
+    ),
+    "dti-gmm": Method(
+        "transformation-invariant Gaussian mixture",
+        "kindset.images:DTIGaussianMixture",
+        takes=("images",),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One clustering to be made."""
+
+    method: str
+    k: int
+    seed: int = 0
+    embedding: str | None = None
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """What to call the run."""
+        space = "" if self.embedding is None else f"{self.embedding.replace(':', ' ')}, "
+        return f"{space}{self.method}, K = {self.k}, seed {self.seed}"
+
+    @property
+    def folder(self) -> str:
+        """What to call the run's folder, among others."""
+        space = "" if self.embedding is None else f"{self.embedding.replace(':', '')}-"
+        return f"{space}{self.method}-k{self.k}-seed{self.seed}"
+
+    def as_parameters(self) -> dict[str, Any]:
+        """Return all that decides the result, as a run writes it down."""
+        return {"n_clusters": self.k, "embedding": self.embedding, **self.parameters}
+
+
+def read_parameters(texts: Sequence[str]) -> dict[str, Any]:
+    """Read ``name=value`` pairs; the values are written as in TOML, bare words are text."""
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip().isidentifier():
+            raise InputError(f"--param takes name=value, such as n_init=20, not {text!r}.")
+        try:
+            found[name.strip()] = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            found[name.strip()] = {"None": None, "True": True, "False": False}.get(value, value)
+    return found
+
+
+def read_seeds(text: str | None, seed: int) -> list[int]:
+    """Read a list of seeds, "0,3,7"; without one, the one seed."""
+    if text is None:
+        return [seed]
+    try:
+        seeds = [int(part) for part in text.split(",")]
+    except ValueError:
+        seeds = []
+    if not seeds or min(seeds) < 0 or max(seeds) >= 2**32:
+        raise InputError(f"--seeds takes whole numbers such as 0,1,2, not {text!r}.")
+    return list(dict.fromkeys(seeds))

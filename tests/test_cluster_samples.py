@@ -1,0 +1,286 @@
+"""`kindset cluster` on rows of numbers, arrays and images."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from PIL import Image
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
+
+from kindset.cli import _methods
+from kindset.runs import Run, load_runs
+
+
+@pytest.fixture
+def table(folder):
+    """Three groups, with an id and a known label."""
+    X, y = make_blobs(90, n_features=3, centers=3, random_state=0)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame.insert(0, "who", [f"p{i:02d}" for i in range(90)])
+    frame["kind"] = np.array(["x", "y", "z"])[y]
+    frame.to_csv("rows.csv", index=False)
+    return frame
+
+
+COLUMNS = ("--id-column", "who", "--label-column", "kind")
+
+
+def test_rows_of_numbers(kindset, table, folder):
+    code, out, err = kindset("cluster", "rows.csv", "-m", "kmeans", "-k", 3, *COLUMNS)
+    assert code == 0, err
+    assert "90 rows 3 columns, 3 clusters by k-means" in out
+    run = Run.load(folder / "rows-kmeans")
+    expected = KMeans(3, n_init=10, random_state=0).fit_predict(table[["a", "b", "c"]])
+    assert len({*zip(run.labels, expected, strict=True)}) == 3
+    assert (np.diff(np.bincount(run.labels)) <= 0).all()
+    assert run.metrics["ACC"] > 0.9
+    clusters = pd.read_csv("rows-kmeans/clusters.csv")
+    assert clusters.columns.tolist() == ["who", "cluster"]
+    assert (clusters["cluster"] == run.labels + 1).all()
+    profile = run.details["features"]["clusters"][0]
+    assert profile["size"] == (run.labels == 0).sum()
+    assert {top["name"] for top in profile["top"]} == {"a", "b", "c"}
+    assert "Cluster 1" in (folder / "rows-kmeans" / "summary.txt").read_text()
+
+
+@pytest.mark.parametrize("method", ["gmm", "ward"])
+def test_other_methods(kindset, table, method):
+    code, out, err = kindset("cluster", "rows.csv", "-m", method, "-k", 3, *COLUMNS, "--json")
+    assert code == 0, err
+    (told,) = json.loads(out)["runs"]
+    assert told["n_clusters"] == 3
+    assert sum(told["sizes"]) == 90
+    assert told["ACC"] > 0.9
+
+
+def test_several_numbers_and_seeds_are_ranked(kindset, table, folder):
+    arguments = ("cluster", "rows.csv", "-m", "kmeans", "-k", "2:4", "--seeds", "0,1", *COLUMNS)
+    code, out, err = kindset(*arguments, "--out", "sweep")
+    assert code == 0, err
+    assert "Silhouette" in out
+    assert len(load_runs([folder / "sweep"])) == 6
+    stamps = {path: path.stat().st_mtime_ns for path in folder.glob("sweep/*/run.json")}
+    assert len(stamps) == 6
+    code, _, err = kindset(*arguments, "--out", "sweep")
+    assert code == 0
+    assert err.count("there already") == 6
+    assert {path: path.stat().st_mtime_ns for path in stamps} == stamps
+
+
+def test_a_sweep_goes_on_with_what_is_sound(kindset, table, folder):
+    arguments = ("cluster", "rows.csv", "-m", "kmeans", "-k", "2:4", *COLUMNS, "--out", "sweep")
+    assert kindset(*arguments)[0] == 0
+    (folder / "sweep" / "kmeans-k2-seed0" / "labels.npy").write_bytes(b"torn")
+    (folder / "sweep" / ".kmeans-k3-seed0.abc").mkdir()
+    _, _, err = kindset(*arguments)
+    assert err.count("there already") == 2
+    assert len(load_runs([folder / "sweep"])) == 3
+    assert not list(folder.glob("sweep/.*"))
+    _, _, err = kindset(*arguments, "-p", "n_init=3")
+    assert err.count("there already") == 0
+    table.iloc[:80].to_csv("rows.csv", index=False)
+    _, _, err = kindset(*arguments, "-p", "n_init=3")
+    assert err.count("there already") == 0
+
+
+def test_interrupted_sweep(kindset, table, folder, monkeypatch, ctrl_c):
+    build = _methods.Method.build
+
+    def interrupt(self, setting, *, n_jobs, verbose):
+        if setting.k == 4 and verbose:
+            raise KeyboardInterrupt
+        return build(self, setting, n_jobs=n_jobs, verbose=verbose)
+
+    monkeypatch.setattr(_methods.Method, "build", interrupt)
+    arguments = ("cluster", "rows.csv", "-m", "kmeans", "-k", "2:5", *COLUMNS, "--out", "sweep")
+    code, _, err = kindset(*arguments)
+    assert code == 130
+    assert "2 of 4 runs are there" in err
+    monkeypatch.setattr(_methods.Method, "build", build)
+    code, _, err = kindset(*arguments)
+    assert code == 0
+    assert err.count("there already") == 2
+
+
+def test_embedding_is_the_space(kindset, table, folder):
+    for name, width in (("pca:2", 2), ("autoencoder:1", 1)):
+        code, _, err = kindset(
+            "cluster", "rows.csv", "-m", "kmeans", "-k", 3, *COLUMNS, "--embedding", name,
+            "--force",
+        )  # fmt: skip
+        assert code == 0, err
+        assert Run.load(folder / "rows-kmeans").space.shape == (90, width)
+
+
+def test_config_file(kindset, table, folder):
+    (folder / "c.toml").write_text(
+        'method = "kmeans"\nk = 4\nid-column = "who"\nlabel_column = "kind"\nseeds = [3, 4]\n'
+        "[param]\nn_init = 2\n"
+    )
+    code, out, err = kindset("cluster", "rows.csv", "--config", "c.toml", "-k", 2, "--json")
+    assert code == 0, err
+    runs = json.loads(out)["runs"]
+    assert [(run["seed"], run["n_clusters"]) for run in runs] == [(3, 2), (4, 2)]
+    assert runs[0]["parameters"]["n_init"] == 2
+    (folder / "d.toml").write_text("methods = 1\n")
+    code, _, err = kindset("cluster", "rows.csv", "--config", "d.toml", "-m", "kmeans", "-k", 2)
+    assert code == 2
+    assert "there is no option --methods" in err
+    (folder / "e.toml").write_text("= 1\n")
+    code, _, err = kindset("cluster", "rows.csv", "--config", "e.toml", "-m", "kmeans", "-k", 2)
+    assert code == 2
+    assert "not a valid TOML file" in err
+
+
+@pytest.fixture
+def pictures(folder):
+    """Two kinds of picture in folders of their names, one of them damaged."""
+    rng = np.random.default_rng(0)
+    for kind, corner in (("left", slice(0, 6)), ("right", slice(6, 12))):
+        (folder / "pics" / kind).mkdir(parents=True)
+        for i in range(10):
+            picture = rng.integers(0, 60, size=(12, 12)).astype(np.uint8)
+            picture[:, corner] += 180
+            Image.fromarray(picture).save(folder / "pics" / kind / f"ä {i}.png")
+    (folder / "pics" / "left" / "broken.png").write_bytes(b"nothing")
+    return folder / "pics"
+
+
+def test_folder_of_images(kindset, pictures, folder):
+    code, out, err = kindset("cluster", "pics", "-m", "kmeans", "-k", 2, "--label-column", "folder")
+    assert code == 0, err
+    assert "1 files were left out: left/broken.png" in err.replace("\n", " ")
+    assert "ACC 1.000" in out
+    run = Run.load(folder / "pics-kmeans")
+    shown = run.exhibits
+    assert shown["prototypes"].shape == (2, 12, 12)
+    assert shown["samples"].dtype == np.uint8
+    assert len(shown["samples"]) == len(run.details["images"]["names"]) == 20
+    first = int(shown["sample_index"][0])
+    with Image.open(pictures / run.details["images"]["names"][0]) as picture:
+        np.testing.assert_array_equal(shown["samples"][0], np.asarray(picture))
+    assert pd.read_csv("pics-kmeans/clusters.csv")["file"][first].startswith(("left", "right"))
+    mean = shown["samples"][shown["sample_cluster"] == 0].mean(axis=0)
+    np.testing.assert_allclose(shown["prototypes"][0], mean, atol=1)
+
+
+def test_arrays(kindset, folder):
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.random((20, 8, 8)), rng.random((20, 8, 8)) + 2]) * 7 - 3
+    np.save("stack.npy", X)
+    np.savez("both.npz", X=X.reshape(40, -1), labels=np.repeat(["a", "b"], 20))
+    code, _, err = kindset("cluster", "stack.npy", "-m", "kmeans", "-k", 2)
+    assert code == 0, err
+    assert Run.load("stack-kmeans").exhibits["prototypes"].max() > 200
+    code, out, _ = kindset("cluster", "both.npz", "-m", "kmeans", "-k", 2, "--json")
+    assert json.loads(out)["runs"][0]["ACC"] == 1
+
+
+def test_scale(kindset, table, folder):
+    table["a"] *= 1e4
+    table.to_csv("rows.csv", index=False)
+    _, _, err = kindset("cluster", "rows.csv", "-m", "kmeans", "-k", 3, *COLUMNS)
+    assert "--scale standard" in err
+    _, out, err = kindset(
+        "cluster", "rows.csv", "-m", "kmeans", "-k", 3, *COLUMNS, "--scale", "standard", "--force"
+    )
+    assert err == ""
+    assert "ACC 1.0" in out or "ACC 0.9" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["rows.csv", "-m", "magic", "-k", 2], "--method must be one of bos, god"),
+        (["rows.csv", "-m", "kmeans", "-k", 2], "column 'who' holds text, 'p00' in row 1"),
+        (["rows.csv", "-m", "kmeans", "-k", 2, *COLUMNS, "-p", "n_init"], "--param takes"),
+        (["rows.csv", "-m", "kmeans", "-k", 2, *COLUMNS, "-p", "x=1"], "--param x: kmeans has"),
+        (["rows.csv", "-m", "kmeans", "-k", 2, *COLUMNS, "--seeds", "a"], "--seeds takes"),
+        (["rows.csv", "-m", "kmeans", "-k", 200, *COLUMNS], "there are only 90 samples"),
+        (["rows.csv", "-m", "kmeans", "-k", 2, *COLUMNS, "--embedding", "pca"], "--embedding"),
+        (["rows.csv", "-m", "kmeans", "-k", 2, *COLUMNS, "--embedding", "pca:9"], "only 3 columns"),
+        (["rows.csv", "-m", "kmeans", "-k", 2, *COLUMNS, "--scale", "log"], "--scale must be"),
+        (["rows.csv", "-m", "dti-kmeans", "-k", 2, *COLUMNS], "clusters images"),
+        (["rows.csv", "-m", "bos", "-k", 2, *COLUMNS, "--seeds", "1,2"], "not for bos"),
+        (["gaps.csv", "-m", "kmeans", "-k", 2], "column 'a' has no number in row 2"),
+        (["same.csv", "-m", "kmeans", "-k", 2], "all samples of same are equal"),
+        (["nan.npy", "-m", "kmeans", "-k", 2], "first in sample 2"),
+        (["text.npy", "-m", "kmeans", "-k", 2], "give numbers of shape"),
+        (["many.npz", "-m", "kmeans", "-k", 2], "it has u, v"),
+        (["uneven.npz", "-m", "kmeans", "-k", 2], "3 labels for 4 samples"),
+        (["torn.npz", "-m", "kmeans", "-k", 2], "not a readable npz"),
+        (["none.npy", "-m", "kmeans", "-k", 2], "there is no file none.npy"),
+        (["none.csv", "-m", "kmeans", "-k", 2], "there is no file none.csv"),
+        (["void", "-m", "kmeans", "-k", 2], "void holds no .png"),
+        (["void", "-m", "kmeans", "-k", 2, "--size", "big"], "--size takes pixels"),
+    ],
+)
+def test_wrong_input(kindset, table, folder, arguments, message):
+    (folder / "gaps.csv").write_text("a,b\n1,2\n,3\n4,5\n")
+    (folder / "same.csv").write_text("a,b\n1,2\n1,2\n1,2\n")
+    np.save("nan.npy", np.array([[0.0, 1.0], [np.nan, 1.0]]))
+    np.save("text.npy", np.array([["a", "b"]]))
+    np.savez("many.npz", u=np.eye(3), v=np.eye(3))
+    np.savez("uneven.npz", X=np.eye(4), labels=np.arange(3))
+    (folder / "torn.npz").write_bytes(b"PK\x03\x04")
+    (folder / "void").mkdir()
+    before = sorted(folder.iterdir())
+    code, out, err = kindset("cluster", *arguments)
+    assert code == 2, err
+    assert message in err.replace("\n", " ")
+    assert out == ""
+    assert sorted(folder.iterdir()) == before
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.data())
+def test_any_table_is_clustered_or_refused(kindset, folder, data):
+    cell = st.one_of(
+        st.integers(-5, 5).map(str),
+        st.floats(allow_nan=True, width=32).map(str),
+        st.text(st.characters(codec="utf-8", exclude_characters="\r\n"), max_size=4),
+        st.sampled_from(["", "NA", '"', "<script>", "1e400"]),
+    )
+    rows = data.draw(st.lists(st.lists(cell, min_size=1, max_size=3), min_size=0, max_size=6))
+    (folder / "any.csv").write_text("\n".join(",".join(row) for row in rows), encoding="utf-8")
+    code, _, err = kindset("cluster", "any.csv", "-m", "kmeans", "-k", 1, "--force")
+    assert code in (0, 2), err
+    assert "Traceback" not in err
+    if code == 0:
+        Run.load(folder / "any-kmeans")
+
+
+def test_killed_at_any_moment(folder, table):
+    """However often it is killed, no damaged run is left, and a restart finishes the job."""
+    command = [
+        sys.executable, "-m", "kindset", "cluster", "rows.csv", "-m", "kmeans", "-k", "2:5",
+        "--seeds", "0,1", "-p", "n_init=20", *COLUMNS, "--out", "sweep",
+    ]  # fmt: skip
+    rng = random.Random(0)
+    for _ in range(3):
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        # Count the delay from the first sign of work: starting Python takes the longest.
+        assert process.stderr.readline().startswith(b"[1/8]")
+        time.sleep(rng.random() * 0.5)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        process.stderr.close()
+        for path in folder.glob("sweep/*/run.json"):
+            Run.load(path.parent)
+    finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stderr
+    assert "there already" in finished.stderr
+    assert len(load_runs([folder / "sweep"])) == 8
+    assert not list(folder.glob("sweep/.*"))
