@@ -82,7 +82,7 @@ class Clusterer:
             command=self.command or ["kindset", *sys.argv[1:]],
             details={"title": method.title, "about": self.about, **details},
             exhibits=exhibits,
-            model=model if can_store(model) else None,
+            model=model if setting.embedding is None and can_store(model) else None,
         )
 
     def job(self, setting: Setting) -> Job:

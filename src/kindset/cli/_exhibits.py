@@ -1,6 +1,6 @@
 """What a report shows of clusters of images or of rows of numbers."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,10 @@ def describe(
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return what there is to tell and to show of the clusters: details and exhibits of a run."""
     details: dict[str, Any] = {"kind": samples.kind, "data": samples.name}
+    if samples.features is not None:
+        details["columns"] = samples.features
+    if samples.scaling is not None:
+        details["scaling"] = asdict(samples.scaling)
     exhibits: dict[str, NDArray[Any]] = {}
     if samples.kind == "images":
         details["images"], shown = _images(samples, found, distances)

@@ -5,22 +5,29 @@ import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
+import pandas as pd
 import typer
 
 from kindset._files import write_text
-from kindset.cli._options import Debug, Force, IdColumn, Json, Missing, Table, read_names
+from kindset.cli._options import Debug, Force, IdColumn, Json, Missing, read_names
+from kindset.cli._samples import SampleOptions, Samples, Scaling, read_any
 from kindset.cli._survey import memberships
 from kindset.cli._tables import Reading, read_table, take_ids
 from kindset.exceptions import InputError
-from kindset.ordinal import load_mixture
+from kindset.ordinal import OrdinalMixture, load_mixture
 from kindset.runs import Run
 
 
 def predict(
     model: Annotated[
-        Path, typer.Argument(help="Folder that `kindset cluster` wrote, or a model.json.")
+        Path, typer.Argument(help="Folder that `kindset cluster` wrote, or a survey's model.json.")
     ],
-    data: Table,
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help="New data of the same kind: table, array or folder of images.", show_default=False
+        ),
+    ],
     *,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="CSV file; by default the screen.")
@@ -31,12 +38,25 @@ def predict(
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Assign new rows to the segments of an earlier run."""
+    """Assign new samples to the groups of an earlier run."""
     if out is not None and out.exists() and not force:
         raise InputError(f"{out} exists already; choose another --out, or replace it: --force.")
-    mixture = Run.load(model).model if model.is_dir() else load_mixture(model)
-    if mixture is None:
+    run = Run.load(model) if model.is_dir() else None
+    fitted = load_mixture(model) if run is None else run.model
+    if fitted is None:
         raise InputError(f"the run {model} holds no model to predict with.")
+    if isinstance(fitted, OrdinalMixture):
+        marks = read_names(missing) or []
+        result = _predict_survey(fitted, data, id_column, marks)
+    else:
+        assert run is not None
+        result = _predict_samples(run, data, SampleOptions(ids=id_column, progress=not as_json))
+    _give(result, out, as_json=as_json)
+
+
+def _predict_survey(
+    mixture: OrdinalMixture, data: Path, id_column: str | None, missing: list[str]
+) -> pd.DataFrame:
     words = {
         str(name): [str(level) for level in levels]
         for name, levels in zip(
@@ -44,8 +64,7 @@ def predict(
         )
         if levels.dtype == object
     }
-    reading = Reading(words, [id_column] if id_column else [], read_names(missing) or [])
-    table = read_table(data, reading)
+    table = read_table(data, Reading(words, [id_column] if id_column else [], missing))
     ids = take_ids(table, id_column)
     names = list(getattr(mixture, "feature_names_in_", table.columns))
     for name in names:
@@ -57,14 +76,48 @@ def predict(
             f"{silent} rows hold no answer at all: they are assigned by the segments' sizes alone.",
             stacklevel=1,
         )
-    result = memberships(mixture, table[names], ids)
+    return memberships(mixture, table[names], ids)
+
+
+def _predict_samples(run: Run, data: Path, options: SampleOptions) -> pd.DataFrame:
+    """Bring new samples into the form of the old ones, and assign them."""
+    shape = () if run.data is None else run.data.shape[1:]
+    is_images = run.details.get("kind") == "images"
+    options = SampleOptions(
+        columns=run.details.get("columns"),
+        ids=options.ids,
+        size=f"{shape[0]}x{shape[1]}" if is_images else None,
+        mode="colour" if len(shape) == 3 else "grey",
+        progress=options.progress,
+    )
+    samples = read_any(data, options)
+    if samples.X.shape[1:] != shape:
+        raise InputError(
+            f"{data} holds samples of shape {samples.X.shape[1:]}, but the run was made on samples "
+            f"of shape {shape}."
+        )
+    labels = run.model.predict(_as_trained(samples, run))
+    table = {str(samples.ids.name): samples.ids.to_numpy(), "cluster": labels + 1}
+    return pd.DataFrame(table)
+
+
+def _as_trained(samples: Samples, run: Run) -> Any:
+    X = samples.X
+    if "scaling" in run.details:
+        X = Scaling(**run.details["scaling"])(X)
+    takes_rows = X.ndim > 2 and not hasattr(run.model, "align")
+    return X.reshape(len(X), -1).astype("float32") if takes_rows else X
+
+
+def _give(result: pd.DataFrame, out: Path | None, *, as_json: bool) -> None:
     if out is not None:
         write_text(out, result.to_csv(index=False, float_format="%.6f"))
     if as_json:
-        sizes = result["segment"].value_counts().sort_index()
+        group = "segment" if "segment" in result else "cluster"
+        sizes = result[group].value_counts().sort_index()
         told: dict[str, Any] = {
             "n_rows": len(result),
-            "sizes": {str(segment): int(size) for segment, size in sizes.items()},
+            "sizes": {str(number): int(size) for number, size in sizes.items()},
             "out": None if out is None else str(out),
         }
         if out is None:

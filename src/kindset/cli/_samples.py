@@ -24,6 +24,26 @@ _SCALES = ("none", "standard")
 _UNEQUAL = 30.0
 
 
+@dataclass(frozen=True)
+class Scaling:
+    """What is taken from each column, and what the rest is divided by."""
+
+    mean: list[float]
+    spread: list[float]
+
+    @classmethod
+    def standard(cls, X: NDArray[Any]) -> "Scaling":
+        """Return what gives columns the mean 0 and the deviation 1; constant ones only the mean."""
+        spread = X.std(axis=0, dtype=np.float64)
+        return cls(
+            X.mean(axis=0, dtype=np.float64).tolist(), np.where(spread > 0, spread, 1).tolist()
+        )
+
+    def __call__(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        """Scale rows."""
+        return (X - np.array(self.mean)) / np.array(self.spread)
+
+
 @dataclass
 class Samples:
     """What is clustered, and what is known about it.
@@ -40,6 +60,8 @@ class Samples:
         Names of the columns.
     truth : ndarray or None
         Known labels, to compare with only.
+    scaling : Scaling or None
+        What was done to the columns.
     """
 
     X: NDArray[Any]
@@ -47,6 +69,7 @@ class Samples:
     name: str
     features: list[str] | None = None
     truth: NDArray[Any] | None = None
+    scaling: "Scaling | None" = None
 
     @property
     def kind(self) -> Kind:
@@ -76,18 +99,24 @@ class SampleOptions:
 
 
 def read_samples(path: Path, options: SampleOptions) -> Samples:
-    """Read a table, an array or a folder of images."""
+    """Read what is to be clustered: a table, an array or a folder of images."""
     if options.scale not in _SCALES:
         raise InputError(f"--scale must be one of {', '.join(_SCALES)}, not {options.scale!r}.")
+    samples = read_any(path, options)
+    if len(samples.X) < 2:
+        raise InputError(f"{path} holds {len(samples.X)} sample; clusters need at least two.")
+    return _scaled(samples, options.scale)
+
+
+def read_any(path: Path, options: SampleOptions) -> Samples:
+    """Read samples as they are."""
     if path.is_dir():
         samples = _read_folder(path, options)
     elif path.suffix.lower() in (".npy", ".npz"):
         samples = _read_array(path)
     else:
         samples = _read_table(path, options)
-    if len(samples.X) < 2:
-        raise InputError(f"{path} holds {len(samples.X)} sample; clusters need at least two.")
-    return _scaled(samples, options.scale)
+    return samples
 
 
 def _read_folder(path: Path, options: SampleOptions) -> Samples:
@@ -203,7 +232,8 @@ def _scaled(samples: Samples, scale: str) -> Samples:
     if not (spread > 0).any():
         raise InputError(f"all samples of {samples.name} are equal; there is nothing to cluster.")
     if scale == "standard":
-        X = (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+        samples.scaling = Scaling.standard(X)
+        X = samples.scaling(X)
     elif samples.features and spread[spread > 0].max() > _UNEQUAL * spread[spread > 0].min():
         widest = samples.features[int(spread.argmax())]
         narrowest = samples.features[int(np.where(spread > 0, spread, np.inf).argmin())]
