@@ -16,6 +16,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -126,6 +127,20 @@ def clusters_task(X: Array, epochs: int) -> tuple[list[Array], list[Array]]:
     return spaces, partitions
 
 
+def kept(
+    file: Path | None, make: Callable[[], tuple[list[Array], list[Array]]]
+) -> tuple[list[Array], list[Array]]:
+    """Return the runs that an earlier call left in a file, or make them."""
+    if file is None:
+        return make()
+    if not file.exists():
+        spaces, partitions = make()
+        np.savez(file, *spaces, partitions=np.array(partitions))
+    with np.load(file) as data:
+        partitions = list(data["partitions"])
+        return [data[f"arr_{i}"] for i in range(len(partitions))], partitions
+
+
 def correlations(
     name: str, X: Array, y: NDArray[np.int64], runs: tuple[list[Array], list[Array]],
     indices: tuple[tuple[str, str], ...],
@@ -188,6 +203,7 @@ def main() -> None:
     """Run both tasks on all datasets."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="digits, short training, two indices")
+    parser.add_argument("--keep", type=Path, help="folder to keep the runs in, for the next time")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     indices = INDICES[2:4] if args.quick else INDICES
@@ -195,9 +211,13 @@ def main() -> None:
     tables: dict[str, list[dict[str, object]]] = {"embedding": [], "clusters": []}
     for name, X, y in datasets(args.quick):
         start = time.perf_counter()
+        makers = {
+            "embedding": partial(embedding_task, X, len(np.unique(y)), epochs),
+            "clusters": partial(clusters_task, X, epochs),
+        }
         tasks = {
-            "embedding": embedding_task(X, len(np.unique(y)), epochs),
-            "clusters": clusters_task(X, epochs),
+            task: kept(args.keep and args.keep / f"{name}-{task}-{epochs}.npz", make)
+            for task, make in makers.items()
         }
         print(f"{name}: runs made in {time.perf_counter() - start:.0f} s", flush=True)
         for task, runs in tasks.items():

@@ -9,8 +9,8 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from kindset.evaluation import AdaptiveEvaluation, EvidenceWarning
-from kindset.runs import Run, fingerprint
+from kindset.evaluation import INDICES, AdaptiveEvaluation, EvidenceWarning
+from kindset.runs import Run, fingerprint, load_runs
 
 X, TRUTH = make_blobs(150, n_features=5, centers=4, random_state=3)
 
@@ -79,7 +79,8 @@ def test_partitions_without_a_space_are_ranked_too(kindset, folder):
     assert code == 0, err
     told = json.loads(out)
     assert told["best"] == "a"
-    assert "paired" not in told["rankings"]["silhouette"][0]
+    assert [row["paired"] is None for row in told["rankings"]["silhouette"]] == [False, True]
+    assert [space["status"] for space in told["spaces"]["silhouette"]] == ["selected"]
 
 
 def test_known_labels_in_a_survey(kindset, folder):
@@ -105,7 +106,10 @@ def test_known_labels_in_a_survey(kindset, folder):
         (["runs", "--truth", "short.csv"], "3 known labels for 150 samples"),
         (["runs", "--truth", "runs/0/space.npy"], "one label for each point"),
         (["bare.csv", "bare2.csv"], "none of the runs has a space"),
-        (["runs", "--bootstrap", "-5"], "n_bootstrap"),
+        (["runs", "--bootstrap", "-5"], "Invalid value for '--bootstrap'"),
+        (["runs", "--jobs", "0"], "--jobs must be a number of threads"),
+        (["runs", "--truth", "runs/0/run.json"], "--truth takes a .csv or .npy file"),
+        (["runs", "--raw", "short.csv"], "raw has 3 points where 150 are expected"),
     ],
 )
 def test_wrong_input(kindset, runs, folder, arguments, message):
@@ -147,3 +151,37 @@ def test_bootstrap_beside_an_index_that_has_none(kindset, runs):
     code, _, err = kindset("compare", runs, "--index", "silhouette,dunn", "--bootstrap", 5)
     assert code == 0
     assert "Dunn is not a sum over points" in err.replace("\n", " ")
+
+
+def test_raw_data_beside(kindset, runs, folder):
+    np.save("raw.npy", X)
+    code, out, _ = kindset("compare", runs, "--raw", "raw.npy", "--sample-size", 100)
+    assert code == 0
+    assert " raw" in out
+
+
+def test_one_cluster_is_marked(kindset, runs, folder):
+    np.savez("one.npz", labels=np.zeros(150, dtype=int), embedding=X)
+    code, out, _ = kindset("compare", runs, "one.npz", "--index", "silhouette,davies_bouldin")
+    assert code == 0
+    assert "*: has no score in some space" in out
+    assert [line for line in out.splitlines() if " one " in line and "*" in line]
+
+
+def test_same_run_twice_is_noted(kindset, runs):
+    code, _, err = kindset("compare", runs, runs / "0")
+    assert code == 0
+    assert "are the same partition in the same space" in err.replace("\n", " ")
+
+
+def test_notes_name_their_index(kindset, runs):
+    _, _, err = kindset("compare", runs, "--index", "silhouette,davies_bouldin")
+    assert "Davies-Bouldin: There are only" in err.replace("\n", " ")
+
+
+def test_all_indices_fit_a_terminal(kindset, runs, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    _, out, _ = kindset("compare", runs, "--index", ",".join(INDICES))
+    consensus = out[out.index("Consensus") :]
+    for name in (run.name for run in load_runs([runs])):
+        assert name[:12] in consensus

@@ -81,6 +81,10 @@ def test_exhibits_that_are_missing(tmp_path):
         Run.load(tmp_path / "run")
 
 
+def test_short_repr():
+    assert repr(Run(LABELS, name="mine")) == "Run('mine', 3 clusters of 5 samples)"
+
+
 def test_noise_is_no_cluster():
     assert Run([-1, 0, 1, -1]).n_clusters == 2
 
@@ -207,6 +211,9 @@ class TestForeign:
             ("label\n-1\n2\n2\n", [-1, 2, 2]),
             ("label\n1.0\n2.0\n2.0\n", [1, 2, 2]),
             ("id,y\n7,1\n8,0\n9,1\n", [1, 0, 1]),
+            ("id;y\n7;1\n8;0\n9;1\n", [1, 0, 1]),
+            ("id\tlabel\n7\t1\n8\t0\n9\t1\n", [1, 0, 1]),
+            ("\ufefflabel\n1\n0\n1\n", [1, 0, 1]),
             ("id, Class \nx,b\ny,a\nz,b\n", [1, 0, 1]),
         ],
     )
@@ -239,6 +246,25 @@ class TestForeign:
         assert run.labels.tolist() == [0, -1, 1]
         assert run.space.shape == (3, 1)
 
+    def test_header_of_pandas_beside_an_embedding(self, tmp_path):
+        (tmp_path / "c.csv").write_text("0\n1\n0\n1\n")
+        np.save(tmp_path / "c.npy", np.eye(3))
+        (run,) = load_runs([tmp_path / "c.csv", tmp_path / "c.npy"])
+        assert run.labels.tolist() == [1, 0, 1]
+
+    def test_folder_of_files(self, tmp_path):
+        np.savez(tmp_path / "one.npz", labels=LABELS)
+        (tmp_path / "two.csv").write_text("label\n0\n1\n")
+        Run(LABELS, name="three").save(tmp_path / "run")
+        assert [run.name for run in load_runs(tmp_path)] == ["three", "one", "two"]
+
+    def test_files_of_the_same_name(self, tmp_path):
+        for name in ("a", "b"):
+            (tmp_path / name).mkdir()
+            np.savez(tmp_path / name / "result.npz", labels=LABELS)
+        runs = load_runs([tmp_path / "a" / "result.npz", tmp_path / "b" / "result.npz"])
+        assert [run.name for run in runs] == ["result (a)", "result (b)"]
+
     def test_csv_with_npy(self, tmp_path):
         pd.DataFrame({"id": range(5), "cluster": LABELS}).to_csv(tmp_path / "c.csv", index=False)
         np.save(tmp_path / "c.npy", SPACE)
@@ -250,7 +276,7 @@ class TestForeign:
         for name in ("b", "a"):
             Run(LABELS, SPACE, name="same").save(tmp_path / "all" / name)
         runs = load_runs([tmp_path / "all", tmp_path / "all" / "a"])
-        assert [run.name for run in runs] == ["same #1", "same #2", "same #3"]
+        assert [run.name for run in runs] == ["same (a) #1", "same (b)", "same (a) #2"]
 
     @pytest.mark.parametrize(
         ("name", "content", "message"),

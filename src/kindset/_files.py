@@ -35,17 +35,17 @@ def check_output_folder(path: Path, *, force: bool) -> None:
         raise InputError("the output folder cannot be the current one; name a new one.")
     above = next(folder for folder in path.absolute().parents if folder.exists())
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
-        raise InputError(f"cannot write into {above}; choose another --out.")
+        raise InputError(f"cannot write into {above}; choose another.")
     if not path.exists():
         return
     if not path.is_dir():
-        raise InputError(f"{path} is a file; choose another --out.")
+        raise InputError(f"{path} is a file; choose another.")
     if not any(path.iterdir()):
         return
     if not any((path / marker).exists() for marker in MARKERS):
-        raise InputError(f"{path} holds files that Kindset did not write; choose another --out.")
+        raise InputError(f"{path} holds files that Kindset did not write; choose another.")
     if not force:
-        raise InputError(f"{path} exists already; choose another --out, or replace it: --force.")
+        raise InputError(f"{path} exists already; choose another, or replace it (--force).")
 
 
 @contextmanager
@@ -83,3 +83,9 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+def csv_separator(header: str) -> str:
+    """Return the separator that the first line of a table has most of, outside quotes."""
+    bare = "".join(header.split('"')[::2])
+    return max(",;\t|", key=bare.count)

@@ -159,6 +159,27 @@ def test_copies_and_renamed_copies_tie_in_any_order(seed, index):
 
 
 @quiet
+def test_a_space_that_is_given_twice_counts_once(runs):
+    spaces, partitions = runs
+    once = AdaptiveEvaluation().fit(spaces, partitions)
+    again = AdaptiveEvaluation().fit([*spaces, spaces[2], spaces[2]], partitions)
+    np.testing.assert_array_equal(again.scores_, once.scores_)
+    np.testing.assert_array_equal(again.pooled_, once.pooled_)
+    assert again.status_[-2:].tolist() == ["copy", "copy"]
+    np.testing.assert_array_equal(again.score_matrix_[-1], once.score_matrix_[2])
+    paper = AdaptiveEvaluation(compat="paper").fit([*spaces, spaces[2]], partitions)
+    assert "copy" not in paper.status_
+
+
+@quiet
+def test_names_decide_ties():
+    scores = np.array([[1.0, 2.0, 2.0], [0.5, 3.0, 3.0]])
+    assert AdaptiveEvaluation().fit_scores(scores).best_ == 1
+    found = AdaptiveEvaluation().fit_scores(scores[:, ::-1], names=["z", "y", "x"])
+    assert found.partition_names_[found.best_] == "y"
+
+
+@quiet
 def test_groups_that_tie_decide_together():
     one, two = np.array([3.0, 2.0, 1.0, 0.5]), np.array([1.0, 2.0, 3.0, 0.5])
     scores = np.array([one, one + 1e-13, two, two + 1e-13])

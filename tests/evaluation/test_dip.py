@@ -120,6 +120,28 @@ def test_projection_is_unscaled_if_a_column_is_constant():
     assert abs(np.corrcoef(got, X[:, 1])[0, 1]) > 0.999
 
 
+@pytest.mark.parametrize("kind", ["components", "whitened", "single precision"])
+def test_projection_of_columns_that_are_not_correlated(kind):
+    """Scaled to unit variance they have no first component; order and units must not choose one."""
+    from sklearn.decomposition import PCA
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 5)) * [5, 3, 2, 1, 1] + rng.normal(size=(300, 1))
+    Z = PCA(3, whiten=kind == "whitened").fit_transform(X)
+    if kind == "single precision":
+        Z = Z.astype(np.float32)
+    order = rng.permutation(300)
+    here = principal_projection(Z)
+    for other, rows in (
+        (Z[order], order),
+        (Z * 1e6, slice(None)),
+        (np.asfortranarray(Z), slice(None)),
+    ):
+        there = principal_projection(other)
+        assert abs(np.corrcoef(here[rows], there)[0, 1]) == pytest.approx(1, abs=1e-6)
+    assert abs(np.corrcoef(here, Z[:, 0])[0, 1]) > 0.999
+
+
 @pytest.mark.realdata
 def test_simulation_dips(simulation_inputs, read_reference):
     reference = read_reference("simulation_sigma1_dip.json")

@@ -130,7 +130,7 @@ def test_a_new_index_is_one_entry(runs, monkeypatch):
         parts = [partitions.sizes[partitions.clusters(m)] for m in range(partitions.n_partitions)]
         return np.array([part.max() / part.min() for part in parts])
 
-    entry = Index("balance", "Balance", False, "statistics", scores=balance)
+    entry = Index("balance", "Balance", "Bal.", False, "statistics", scores=balance)
     monkeypatch.setitem(INDICES, "balance", entry)
     got = score_matrix(*runs, index="balance")
     assert (got[:, 0] == -1.0).all()

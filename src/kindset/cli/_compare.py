@@ -16,6 +16,7 @@ from kindset._arrays import as_label_array
 from kindset._files import check_output_folder, output_folder, write_text
 from kindset.cli._figures import save_figure
 from kindset.cli._options import Debug, Force, Jobs, Json, Seed, read_names
+from kindset.cli._samples import SampleOptions, read_any
 from kindset.evaluation import (
     INDICES,
     AssignmentDisplay,
@@ -49,9 +50,18 @@ def compare(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder for tables and figures.")
     ] = None,
+    raw: Annotated[
+        Path | None,
+        typer.Option("--raw", help="Input data (.npy, .npz, .csv), to score in beside."),
+    ] = None,
     bootstrap: Annotated[
-        int, typer.Option("--bootstrap", help="Resamples of the points for the rank intervals.")
+        int,
+        typer.Option("--bootstrap", min=0, help="Resamples of the points for the rank intervals."),
     ] = 0,
+    sample_size: Annotated[
+        int | None,
+        typer.Option("--sample-size", min=2, help="Estimate the silhouette from so many points."),
+    ] = None,
     noise: Annotated[
         str, typer.Option("--noise", help="What to do with the label -1: error, drop, singletons.")
     ] = "error",
@@ -71,9 +81,11 @@ def compare(
         load_runs(runs),
         indices,
         truth=None if truth is None else _read_truth(truth),
+        raw=None if raw is None else read_any(raw, SampleOptions()).rows,
         metric=metric,
         noise=noise,
         n_bootstrap=bootstrap,
+        sample_size=sample_size,
         n_jobs=jobs,
         random_state=seed,
         verbose=not as_json,
@@ -94,6 +106,8 @@ def _read_truth(path: Path) -> Any:
         from kindset.runs import read_array
 
         return np.unique(as_label_array(read_array(path), str(path)), return_inverse=True)[1]
+    if path.suffix.lower() != ".csv":
+        raise InputError(f"--truth takes a .csv or .npy file of labels, not {path}.")
     (run,) = load_runs([path])
     return run.labels
 
@@ -101,10 +115,8 @@ def _read_truth(path: Path) -> Any:
 def _facts(comparison: Comparison) -> dict[str, Any]:
     agreement = comparison.agreement()
     told: dict[str, Any] = {
-        "rankings": {
-            name: comparison.ranking(name).reset_index().to_dict("records")
-            for name in comparison.evaluations
-        },
+        "rankings": {name: _records(comparison.ranking(name)) for name in comparison.evaluations},
+        "spaces": {name: _spaces(comparison, name) for name in comparison.evaluations},
         "best": str(comparison.consensus().index[0]),
     }
     if agreement is not None:
@@ -117,6 +129,21 @@ def _facts(comparison: Comparison) -> dict[str, Any]:
     return told
 
 
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    plain = table.reset_index().astype(object)
+    records: list[dict[str, Any]] = plain.where(plain.notna(), None).to_dict("records")  # type: ignore[assignment]
+    return records
+
+
+def _spaces(comparison: Comparison, name: str) -> list[dict[str, Any]]:
+    found = comparison.evaluations[name]
+    rows = zip(found.space_names_, found.status_, found.weights_, found.dip_pvalues_, strict=True)
+    return [
+        {"space": space, "status": str(status), "weight": float(weight), "dip_pvalue": float(p)}
+        for space, status, weight, p in rows
+    ]
+
+
 def _finite(row: dict[Any, Any]) -> dict[str, float | None]:
     return {str(name): None if np.isnan(value) else float(value) for name, value in row.items()}
 
@@ -124,13 +151,14 @@ def _finite(row: dict[Any, Any]) -> dict[str, float | None]:
 def show_comparison(comparison: Comparison) -> None:
     """Print the ranking by each index, their consensus, and the agreement with known labels."""
     console = Console()
-    console.print(_LEGEND, style="dim")
+    console.print(_legend(comparison), style="dim")
     for name in comparison.evaluations:
         console.print(_ranking_table(comparison, name))
         console.print(f"{_spaces_sentence(comparison, name)}\n", highlight=False)
     if len(comparison.evaluations) > 1:
         consensus = comparison.consensus()
-        columns = {str(name): [f"{v:.3g}" for v in consensus[name]] for name in consensus}
+        short = {name: index.short for name, index in INDICES.items()} | {"mean_rank": "mean"}
+        columns = {short[str(name)]: [f"{v:.3g}" for v in consensus[name]] for name in consensus}
         cells = {"run": [str(run) for run in consensus.index], **columns}
         console.print(_table("Consensus: rank by each index", cells))
     agreement = comparison.agreement()
@@ -140,11 +168,19 @@ def show_comparison(comparison: Comparison) -> None:
         console.print(_table("Rank correlation with the known labels (Spearman)", cells))
 
 
-_LEGEND = (
-    "range: plausible ranks; wins: share of resamples in which it comes first;\n"
-    "avg, pool, own: its rank by average rank, by mean score, and in its own space.\n"
-)
-OTHERS = {"rank_average": "avg", "pooled": "pool", "paired": "own"}
+def _legend(comparison: Comparison) -> str:
+    evaluation = next(iter(comparison.evaluations.values()))
+    resampled = ", and points resampled" if evaluation.n_bootstrap else " (see also --bootstrap)"
+    lines = [
+        f"range, wins: ranks and first places with one space left out{resampled};",
+        "avg, pool, own, raw: rank by average rank, by mean score, in its own space, in the data.",
+    ]
+    if evaluation.missing_.any():
+        lines.append("*: has no score in some space; the worst one stands in.")
+    return "\n".join(lines) + "\n"
+
+
+OTHERS = {"rank_average": "avg", "pooled": "pool", "paired": "own", "raw": "raw"}
 """The strategies beside ACE, and their headings."""
 
 
@@ -156,7 +192,12 @@ def _ranking_table(comparison: Comparison, name: str) -> Table:
         "rank": [f"{rank:g}" for rank in ranking["rank"]],
         "run": [str(run) for run in ranking.index],
         "K": [str(k) for k in ranking["clusters"]],
-        "score": [f"{score:.3g}" for score in ranking["ace"]],
+        "score": [
+            f"{score:.3g}{'*' if absent else ''}"
+            for score, absent in zip(
+                ranking["ace"], ranking.get("no_score", [False] * len(ranking)), strict=True
+            )
+        ],
         "range": [
             f"{low:g}–{high:g}"
             for low, high in zip(ranking["rank_low"], ranking["rank_high"], strict=True)
@@ -165,8 +206,8 @@ def _ranking_table(comparison: Comparison, name: str) -> Table:
     }
     for strategy, heading in OTHERS.items():
         if strategy in ranking:
-            ranks = ranking[strategy].rank(ascending=False)
-            cells[heading] = [f"{rank:g}" for rank in ranks]
+            ranks = ranking[strategy].round(12).rank(ascending=False)
+            cells[heading] = ["–" if np.isnan(rank) else f"{rank:g}" for rank in ranks]
     for measure in TRUTHS:
         if measure in ranking:
             cells[measure.upper()] = [f"{value:.2f}" for value in ranking[measure]]

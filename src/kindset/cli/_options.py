@@ -13,7 +13,18 @@ Force = Annotated[bool, typer.Option("--force", help="Replace an earlier output.
 Seed = Annotated[
     int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of the random numbers.")
 ]
-Jobs = Annotated[int, typer.Option("--jobs", help="Number of threads; -1 for all cores.")]
+
+
+def _check_jobs(jobs: int) -> int:
+    if jobs == 0 or jobs < -1:
+        raise InputError("--jobs must be a number of threads from 1, or -1 for all cores.")
+    return jobs
+
+
+Jobs = Annotated[
+    int,
+    typer.Option("--jobs", help="Number of threads; -1 for all cores.", callback=_check_jobs),
+]
 IdColumn = Annotated[
     str | None, typer.Option("--id-column", help="Column that identifies the rows.")
 ]

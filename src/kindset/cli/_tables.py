@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from kindset._files import csv_separator
 from kindset.exceptions import InputError
 
 
@@ -145,7 +146,7 @@ def read_table(path: Path, reading: Reading | None = None) -> pd.DataFrame:
 def _read_csv(path: Path, reading: Reading) -> pd.DataFrame:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            separator = _separator(file.readline())
+            separator = csv_separator(file.readline())
             file.seek(0)
             header = next(csv.reader(file, delimiter=separator), [])
         repeated = [name for name in header if header.count(name) > 1]
@@ -172,12 +173,6 @@ def _read_csv(path: Path, reading: Reading) -> pd.DataFrame:
     except (pd.errors.ParserError, pd.errors.EmptyDataError, csv.Error) as error:
         reason = str(error).strip().removeprefix("Error tokenizing data. C error: ")
         raise InputError(f"{path} is not a readable CSV table: {reason}.") from error
-
-
-def _separator(header: str) -> str:
-    """Return the separator that the header line has most of, outside quotes."""
-    bare = "".join(header.split('"')[::2])
-    return max(",;\t|", key=bare.count)
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:

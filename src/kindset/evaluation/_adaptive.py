@@ -35,7 +35,7 @@ from kindset.evaluation._score_matrix import (
     fill_missing,
     score_spaces,
 )
-from kindset.evaluation._spaces import check_metric, check_spaces
+from kindset.evaluation._spaces import check_metric, check_spaces, first_copies
 from kindset.evaluation._warnings import EvidenceWarning
 from kindset.exceptions import InputError
 
@@ -86,7 +86,7 @@ class AdaptiveEvaluation(BaseEstimator):
     scores_ : ndarray of shape (n_partitions,)
         Score of each partition, larger is better.
     ranking_ : ndarray of int
-        Partitions from best to worst.
+        Partitions from best to worst; those that tie by name.
     best_ : int
         The partition that comes first.
     score_matrix_ : ndarray of shape (n_spaces, n_partitions)
@@ -104,9 +104,9 @@ class AdaptiveEvaluation(BaseEstimator):
     raw_ : ndarray of shape (n_partitions,)
         Score in the input data, if it was given.
     kept_ : ndarray of bool
-        Spaces that took part: multimodal, and not all scores equal.
+        Spaces that took part: multimodal, not all scores equal, and no copy of another one.
     status_ : ndarray of str
-        "selected", "grouped", "outlier", "unimodal" or "constant", for each space.
+        "selected", "grouped", "outlier", "unimodal", "constant" or "copy", for each space.
     groups_, subgroups_ : ndarray of int
         Group by correlation and subgroup by size of scores; -1 for outliers, -2 if not kept.
     selected_ : ndarray of int
@@ -205,6 +205,8 @@ class AdaptiveEvaluation(BaseEstimator):
         Parameters
         ----------
         spaces : sequence of array-like of shape (n_samples, n_features_m)
+            A space that several runs share may be given for each of them; it counts once (with
+            ``compat="paper"`` as often as it is given).
         partitions : sequence of array-like of shape (n_samples,)
         raw : array-like of shape (n_samples, n_features), optional
             The input data, to compare with.
@@ -221,6 +223,8 @@ class AdaptiveEvaluation(BaseEstimator):
         self._clear()
         self._set_names(len(spaces), len(partitions), names, space_names)
         checked = check_spaces(spaces, self.space_names_)
+        first = first_copies(checked) if self.compat is None else np.arange(len(checked))
+        distinct, home = np.unique(first, return_inverse=True)
         n = len(checked[0])
         stacked = Partitions.stack(
             partitions, n_samples=n, noise=self.noise, names=self.partition_names_
@@ -229,17 +233,19 @@ class AdaptiveEvaluation(BaseEstimator):
         if raw is not None:
             raw_space = check_space(raw, name="raw", n_samples=n)
             self._score_raw(raw_space, stacked, replace(task, weights=None))
-        results = score_spaces(checked, stacked, task, n_jobs=self.n_jobs, verbose=self.verbose)
+        originals = [checked[i] for i in distinct]
+        scored = score_spaces(originals, stacked, task, n_jobs=self.n_jobs, verbose=self.verbose)
+        results = [scored[i] for i in home]
         scores = np.stack([result.scores for result in results])
         if task.points is not None:
             self.std_errors_ = np.stack(
                 [result.errors for result in results if result.errors is not None]
             )
-        pvalues = _dip_pvalues(checked, self.n_jobs)
+        pvalues = _dip_pvalues(originals, self.n_jobs)[home]
         resampled = None
         if task.weights is not None:
             resampled = np.stack([r.resampled for r in results if r.resampled is not None], axis=1)
-        self._rank(scores, pvalues, resampled)
+        self._rank(scores, pvalues, resampled, copied=first != np.arange(len(checked)))
         return self
 
     def fit_scores(
@@ -277,7 +283,7 @@ class AdaptiveEvaluation(BaseEstimator):
                 raise InputError(
                     f"dip_pvalues must be {len(scores)} numbers from 0 to 1, one for each space."
                 )
-        self._rank(scores, pvalues, None)
+        self._rank(scores, pvalues, None, copied=np.zeros(len(scores), dtype=bool))
         return self
 
     def to_frame(self) -> pd.DataFrame:
@@ -373,30 +379,38 @@ class AdaptiveEvaluation(BaseEstimator):
         scores: NDArray[np.float64],
         pvalues: NDArray[np.float64] | None,
         resampled: NDArray[np.float64] | None,
+        *,
+        copied: NDArray[np.bool_],
     ) -> None:
         """From scores to the ranking, the other strategies and the uncertainty."""
         self.score_matrix_, self.missing_ = fill_missing(scores, self.partition_names_)
-        multimodal = self._multimodal(pvalues, len(scores))
-        varying = varying_rows(self.score_matrix_)
-        self.kept_ = multimodal & varying
-        self._evaluate_kept(multimodal, varying)
+        self.status_ = np.full(len(scores), "grouped", dtype="<U8")
+        self.status_[~varying_rows(self.score_matrix_)] = "constant"
+        self.status_[~self._multimodal(pvalues, ~copied)] = "unimodal"
+        self.status_[copied] = "copy"
+        self.kept_ = self.status_ == "grouped"
+        self._evaluate_kept()
         self._compare_strategies()
         self._resample(resampled)
         self._warn_if_thin()
 
-    def _multimodal(self, pvalues: NDArray[np.float64] | None, n: int) -> NDArray[np.bool_]:
-        """Spaces that pass the dip test; all if none does."""
+    def _multimodal(
+        self, pvalues: NDArray[np.float64] | None, tested: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        """Spaces that pass the dip test; all if none of those tested does."""
+        everything = np.ones(len(tested), dtype=bool)
         if pvalues is None:
-            return np.ones(n, dtype=bool)
+            return everything
         self.dip_pvalues_ = pvalues
-        passed = holm_rejects(pvalues, self.dip_alpha)
-        if not passed.any():
-            self._warn(
-                f"The dip test found none of the {n} spaces multimodal (smallest p = "
-                f"{pvalues.min():.2g}), so all of them are kept."
-            )
-            return np.ones(n, dtype=bool)
-        return passed
+        passed = np.zeros(len(tested), dtype=bool)
+        passed[tested] = holm_rejects(pvalues[tested], self.dip_alpha)
+        if passed.any():
+            return passed
+        self._warn(
+            f"The dip test found none of the {tested.sum()} spaces multimodal (smallest p = "
+            f"{pvalues.min():.2g}), so all of them are kept."
+        )
+        return everything
 
     def _settings(self) -> AceSettings:
         return AceSettings(
@@ -415,7 +429,7 @@ class AdaptiveEvaluation(BaseEstimator):
             return np.asarray(matrix.mean(axis=0))
         return evaluate(matrix[varying], self._settings()).scores
 
-    def _evaluate_kept(self, multimodal: NDArray[np.bool_], varying: NDArray[np.bool_]) -> None:
+    def _evaluate_kept(self) -> None:
         n = len(self.score_matrix_)
         self.groups_ = np.full(n, -2)
         self.subgroups_ = np.full(n, -2)
@@ -435,14 +449,13 @@ class AdaptiveEvaluation(BaseEstimator):
         else:
             self.scores_ = self.score_matrix_.mean(axis=0)
             self._warn("No kept space tells the partitions apart, so all of them come out equal.")
-        # A stable sort of the negated scores: equal scores keep the order in which they came.
-        self.ranking_ = np.argsort(-self.scores_, kind="stable")
+        # Names decide ties, so that the order in which partitions came does not.
+        ranks = ranks_of(self.scores_)
+        names = self.partition_names_
+        self.ranking_ = np.array(sorted(range(len(names)), key=lambda i: (ranks[i], names[i])))
         self.best_ = int(self.ranking_[0])
-        status = np.where(multimodal, "grouped", "unimodal").astype("<U8")
-        status[multimodal & ~varying] = "constant"
-        status[self.groups_ == -1] = "outlier"
-        status[self.selected_] = "selected"
-        self.status_ = status
+        self.status_[self.groups_ == -1] = "outlier"
+        self.status_[self.selected_] = "selected"
 
     def _compare_strategies(self) -> None:
         n_spaces, n_partitions = self.score_matrix_.shape
@@ -468,11 +481,13 @@ class AdaptiveEvaluation(BaseEstimator):
         if n_partitions < _FEW_PARTITIONS:
             self._warn(
                 f"There are only {n_partitions} partitions; below {_FEW_PARTITIONS} the choice of "
-                "spaces is fragile, so look at rank_average_ and rank_intervals_ as well."
+                "spaces is fragile, so look at the average ranks and the rank intervals as well."
             )
         if len(self.selected_) == 1 and len(self.kept_) > 1:
             name = self.space_names_[int(self.selected_[0])]
-            self._warn(f"A single space, {name}, decided; compare with pooled_ and rank_average_.")
+            self._warn(
+                f"A single space, {name}, decided; compare with the pooled and the average ranks."
+            )
         best_by_rank = int(np.argmax(self.rank_average_))
         if self.rank_average_[self.best_] < self.rank_average_[best_by_rank]:
             self._warn(

@@ -20,8 +20,10 @@ def draw_weights(n_bootstrap: int, n: int, rng: np.random.RandomState) -> NDArra
 
 
 def ranks_of(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rank 1 for the largest score; equal scores share the mean of their ranks."""
-    return np.asarray(stats.rankdata(-scores, axis=-1))
+    """Rank 1 for the largest score; scores equal to twelve digits share the mean of their ranks."""
+    size = np.abs(scores).max(axis=-1, keepdims=True)
+    rounded = np.round(scores / np.where(size > 0, size, 1.0), 12)
+    return np.asarray(stats.rankdata(-rounded, axis=-1))
 
 
 def bootstrap_ranks(resampled: NDArray[np.float64], evaluate: Evaluate) -> NDArray[np.float64]:

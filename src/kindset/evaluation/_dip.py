@@ -16,6 +16,9 @@ from kindset.exceptions import InputError
 
 _TABLE = "_dip_table.csv"
 
+# Variances this close, relatively, are equal: spaces often come in single precision.
+_SAME_VARIANCE = 1e-5
+
 
 @njit(cache=True, nogil=True)
 def _hull_pointers(x, convex):  # type: ignore[no-untyped-def]
@@ -273,15 +276,27 @@ def dip_test(
 def principal_projection(X: NDArray[np.floating]) -> NDArray[np.float64]:
     """Project points on their first principal component.
 
-    Columns are centred and scaled to unit variance; if one is constant, none is scaled.
+    Columns are centred and scaled to unit variance; if one is constant, none is scaled. Columns
+    that are not correlated, such as principal components, have no first component after scaling:
+    then it is that of the columns as they are, and if those are alike too, the first column.
     """
     centred = np.asarray(X, dtype=np.float64) - X.mean(axis=0, dtype=np.float64)
+    centred /= np.abs(centred).max() or 1.0
     deviations = centred.std(axis=0)
-    if (deviations > 1e-12 * np.abs(X).max(axis=0)).all():
-        centred /= deviations
+    if (deviations > 1e-12 * np.abs(X).max(axis=0) / (np.abs(X).max() or 1.0)).all():
+        found = _leading_projection(centred / deviations)
+        if found is not None:
+            return found
+    found = _leading_projection(centred)
+    return centred[:, 0] if found is None else found
+
+
+def _leading_projection(centred: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Project on the axis of largest variance; None if several axes share it."""
     n, d = centred.shape
+    values, axes = np.linalg.eigh(centred.T @ centred if d <= n else centred @ centred.T)
+    if len(values) > 1 and values[-1] - values[-2] <= _SAME_VARIANCE * values[-1]:
+        return None
     if d <= n:
-        _, axes = np.linalg.eigh(centred.T @ centred)
         return np.asarray(centred @ axes[:, -1])
-    values, places = np.linalg.eigh(centred @ centred.T)
-    return np.asarray(places[:, -1] * np.sqrt(max(values[-1], 0.0)))
+    return np.asarray(axes[:, -1] * np.sqrt(max(values[-1], 0.0)))

@@ -92,11 +92,11 @@ class CorrelationGraphDisplay:
         self._draw_edges(places)
         self._draw_nodes(places)
         self._draw_names(angles)
-        self.ax_.set(xlim=(-1.8, 1.8), ylim=(-1.6, 1.6), aspect="equal")
+        self.ax_.set(xlim=(-1.9, 1.9), ylim=(-1.9, 1.9), aspect="equal")
         self.ax_.axis("off")
         self.ax_.set_title("Agreement of the spaces on the ranking", fontsize=11)
         self.ax_.legend(
-            handles=self._legend(), loc="upper center", bbox_to_anchor=(0.5, 0.02), ncol=3,
+            handles=self._legend(), loc="upper center", bbox_to_anchor=(0.5, 0.0), ncol=3,
             frameon=False, fontsize=8.5,
         )  # fmt: skip
         return self

@@ -96,17 +96,22 @@ class ScoreHeatmapDisplay:
         self.figure_, self.ax_ = new_axes(ax, size)
         order = group_order(self.groups, self.status)
         shown = self.scores if values == "scores" else ranks_of(self.scores)
+        low, high, extend = _robust_range(shown)
         image = self.ax_.imshow(
             shown[np.ix_(order, self.ranking)],
             cmap="cividis" if values == "scores" else "cividis_r",
             aspect="auto",
             interpolation="nearest",
+            vmin=low,
+            vmax=high,
         )
         self._name_axes(order)
         for place in np.flatnonzero(np.diff(self.groups[order])):
             self.ax_.axhline(place + 0.5, color="white", linewidth=2)
         label = "score (larger is better)" if values == "scores" else "rank within the space"
-        self.figure_.colorbar(image, ax=self.ax_, label=label, fraction=0.04, pad=0.02)
+        self.figure_.colorbar(
+            image, ax=self.ax_, label=label, fraction=0.04, pad=0.02, extend=extend
+        )
         return self
 
     def _name_axes(self, order: NDArray[np.intp]) -> None:
@@ -117,7 +122,7 @@ class ScoreHeatmapDisplay:
         ]  # fmt: skip
         self.ax_.set_yticks(range(len(order)), names, fontsize=label_size(len(order)))
         for label, i in zip(self.ax_.get_yticklabels(), order, strict=True):
-            dropped = self.status[i] in ("unimodal", "constant")
+            dropped = self.status[i] in ("unimodal", "constant", "copy")
             label.set_color(GREY if dropped else DARK)
             label.set_fontweight("bold" if self.status[i] == "selected" else "normal")
         columns = [shorten(self.partition_names[i]) for i in self.ranking]
@@ -127,6 +132,21 @@ class ScoreHeatmapDisplay:
         self.ax_.set_xlabel("partitions, best first")
         self.ax_.set_ylabel("spaces, by group")
         self.ax_.set_title("●  decided the ranking      grey names: dropped", fontsize=8.5)
+
+
+def _robust_range(values: NDArray[np.float64]) -> tuple[float, float, str]:
+    """Range of the colours: of all values but the few that would leave no colour to the others."""
+    low, high = float(values.min()), float(values.max())
+    first, third = np.quantile(values, [0.25, 0.75])
+    fence = 3.0 * (third - first)
+    bottom = low < first - fence < third
+    top = high > third + fence > first
+    if bottom:
+        low = float(values[values >= first - fence].min())
+    if top:
+        high = float(values[values <= third + fence].max())
+    ends = {(True, True): "both", (True, False): "min", (False, True): "max"}
+    return low, high, ends.get((bottom, top), "neither")
 
 
 class RankingDisplay:
@@ -199,13 +219,14 @@ class RankingDisplay:
         self.ax_.hlines(lines, low, high, color=PALETTE[4], linewidth=5, alpha=0.55, zorder=1)
         for k, name in enumerate(others):
             self.ax_.scatter(
-                self.ranks[name][order], lines, marker="|s^v"[k % 4], s=34, linewidths=1.3,
+                self.ranks[name][order], lines, marker="|s^v"[k % 4], s=(130, 40)[k > 0],
+                linewidths=1.3,
                 c=PALETTE[5] if k == 0 else "none",
                 edgecolors=None if k == 0 else (PALETTE[2], PALETTE[3], DARK)[(k - 1) % 3],
-                label=name, zorder=2,
+                label=name, zorder=3,
             )  # fmt: skip
         self.ax_.scatter(
-            self.ranks[main][order], lines, s=44, color=PALETTE[0], label=main, zorder=3
+            self.ranks[main][order], lines, s=70, color=PALETTE[0], label=main, zorder=2
         )
         self._finish(order)
         return self

@@ -19,6 +19,7 @@ STATUS_STYLE = {
     "outlier": ("D", "outlier"),
     "unimodal": ("X", "dropped by the dip test"),
     "constant": ("s", "dropped: all scores equal"),
+    "copy": ("P", "copy of another space"),
 }
 
 

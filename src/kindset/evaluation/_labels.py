@@ -52,8 +52,8 @@ def encode_labels(
     n_noise = int(is_noise.sum())
     if n_noise and noise == "error":
         raise InputError(
-            f"{name} holds {n_noise} noise points (-1); pass noise='drop' to leave them out or "
-            "noise='singletons' to make each a cluster of its own."
+            f"{name} holds {n_noise} noise points (-1); say whether to leave them out (noise "
+            "'drop') or to make each a cluster of its own (noise 'singletons')."
         )
     if n_noise and array.min() < -1:
         raise InputError(
@@ -108,6 +108,8 @@ class Partitions:
         """Check and stack `partitions`."""
         if len(partitions) == 0:
             raise InputError("There is no partition to score; give at least one.")
+        if np.ndim(partitions[0]) == 0:
+            raise InputError("partitions is one list of labels; give a list of such lists.")
         given = names or [f"partition {i}" for i in range(len(partitions))]
         encoded = [
             encode_labels(p, n_samples=n_samples, noise=noise, name=name)

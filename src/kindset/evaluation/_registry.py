@@ -39,8 +39,8 @@ class Index:
 
     Attributes
     ----------
-    name, title : str
-        How it is chosen, and how tables call it.
+    name, title, short : str
+        How it is chosen, how tables call it, and how narrow columns do.
     larger_is_better : bool
     needs : {"distances", "statistics"}
         All pairs of points, or only sums over them.
@@ -61,6 +61,7 @@ class Index:
 
     name: str
     title: str
+    short: str
     larger_is_better: bool
     needs: Literal["distances", "statistics"]
     scores: Callable[[Space, Partitions], NDArray[np.float64]] | None = None
@@ -79,6 +80,7 @@ INDICES: dict[str, Index] = {
         Index(
             "silhouette",
             "Silhouette",
+            "Sil.",
             larger_is_better=True,
             needs="distances",
             contributions=silhouette_contributions,
@@ -89,6 +91,7 @@ INDICES: dict[str, Index] = {
         Index(
             "silhouette_clusters",
             "Silhouette (mean of cluster means)",
+            "Sil. (K)",
             larger_is_better=True,
             needs="distances",
             contributions=macro_silhouette_contributions,
@@ -98,6 +101,7 @@ INDICES: dict[str, Index] = {
         Index(
             "calinski_harabasz",
             "Calinski-Harabasz",
+            "CH",
             larger_is_better=True,
             needs="statistics",
             contributions=calinski_harabasz_contributions,
@@ -106,6 +110,7 @@ INDICES: dict[str, Index] = {
         Index(
             "davies_bouldin",
             "Davies-Bouldin",
+            "DB",
             larger_is_better=False,
             needs="statistics",
             contributions=davies_bouldin_contributions,
@@ -114,6 +119,7 @@ INDICES: dict[str, Index] = {
         Index(
             "cubic_clustering_criterion",
             "Cubic clustering criterion",
+            "CCC",
             larger_is_better=True,
             needs="statistics",
             contributions=cubic_clustering_contributions,
@@ -121,6 +127,7 @@ INDICES: dict[str, Index] = {
         ),
         Index(
             "dunn",
+            "Dunn",
             "Dunn",
             larger_is_better=True,
             needs="distances",
@@ -131,6 +138,7 @@ INDICES: dict[str, Index] = {
         Index(
             "c_index",
             "C-index",
+            "C",
             larger_is_better=False,
             needs="distances",
             scores=c_index_scores,
@@ -140,6 +148,7 @@ INDICES: dict[str, Index] = {
         Index(
             "s_dbw",
             "S_Dbw",
+            "S_Dbw",
             larger_is_better=False,
             needs="statistics",
             scores=s_dbw_scores,
@@ -147,6 +156,7 @@ INDICES: dict[str, Index] = {
         ),
         Index(
             "cd_bw",
+            "CDbw",
             "CDbw",
             larger_is_better=True,
             needs="statistics",

@@ -1,5 +1,6 @@
 """Checking the spaces (data or embeddings) that partitions are scored in."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -29,6 +30,16 @@ def check_spaces(
         for X, name in zip(spaces[1:], given[1:], strict=True)
     ]
     return [first, *rest]
+
+
+def first_copies(spaces: Sequence[NDArray[np.floating]]) -> NDArray[np.intp]:
+    """For each space, the number of the first that holds the same numbers."""
+    seen: dict[tuple[tuple[int, ...], bytes], int] = {}
+    first = []
+    for number, X in enumerate(spaces):
+        digest = hashlib.sha256(np.ascontiguousarray(X, dtype=np.float64).tobytes()).digest()
+        first.append(seen.setdefault((X.shape, digest), number))
+    return np.array(first, dtype=np.intp)
 
 
 def check_metric(metric: str) -> Metric:

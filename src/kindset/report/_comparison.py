@@ -1,7 +1,8 @@
 """Ranking of runs: from folders and files to tables, with or without known labels."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,9 +62,13 @@ class Comparison:
         evaluation = self.evaluations[index]
         table = evaluation.to_frame()
         table.insert(1, "clusters", [self.runs[i].n_clusters for i in evaluation.ranking_])
-        if min(self.owner) >= 0:
+        if max(self.owner) >= 0:
             own = evaluation.score_matrix_[self.owner, np.arange(len(self.runs))]
+            own = np.where(np.array(self.owner) >= 0, own, np.nan)
             table["paired"] = own[evaluation.ranking_]
+        if evaluation.missing_.any():
+            concerned: NDArray[np.bool_] = np.logical_or.reduce(evaluation.missing_, axis=0)
+            table["no_score"] = concerned[evaluation.ranking_]
         left_out = np.array([np.count_nonzero(run.labels == -1) for run in self.runs])
         if left_out.any():
             table["noise"] = left_out[evaluation.ranking_]
@@ -106,6 +111,7 @@ def compare_runs(
     indices: Sequence[str],
     *,
     truth: NDArray[np.int64] | None = None,
+    raw: NDArray[Any] | None = None,
     **parameters: Any,
 ) -> Comparison:
     """Rank runs on the same data by one or several indices.
@@ -118,6 +124,8 @@ def compare_runs(
         Names of indices.
     truth : ndarray of shape (n_samples,), default=None
         Known labels, only to report beside the ranking.
+    raw : ndarray of shape (n_samples, n_features), default=None
+        The input data, to score in beside.
     **parameters
         Other parameters of `AdaptiveEvaluation`.
     """
@@ -131,12 +139,14 @@ def compare_runs(
         raise InputError("none of the runs has a space (an embedding) to compare in.")
     partitions = [run.labels for run in runs]
     space_names = [_space_name(runs, owner, number) for number in range(len(spaces))]
-    evaluations = {
-        index: _evaluation(index, parameters).fit(
-            spaces, partitions, names=[run.name for run in runs], space_names=space_names
-        )
-        for index in indices
-    }
+    _note_repeats(runs, owner)
+    evaluations = {}
+    for index in indices:
+        with _named_notes(index if len(indices) > 1 else None):
+            evaluations[index] = _evaluation(index, parameters).fit(
+                spaces, partitions, raw=raw, names=[run.name for run in runs],
+                space_names=space_names,
+            )  # fmt: skip
     noise = parameters.get("noise", "error")
     return Comparison(list(runs), spaces, owner, evaluations, truth, noise)
 
@@ -152,6 +162,30 @@ def _evaluation(index: str, parameters: dict[str, Any]) -> AdaptiveEvaluation:
         )
         evaluation.n_bootstrap = 0
     return evaluation
+
+
+def _note_repeats(runs: Sequence[Run], owner: Sequence[int]) -> None:
+    """Say which runs are the same partition of the same space: they count as two."""
+    seen: dict[tuple[int, bytes], str] = {}
+    for run, home in zip(runs, owner, strict=True):
+        codes, _ = encode_labels(run.labels, noise="drop")
+        first = seen.setdefault((home, codes.tobytes()), run.name)
+        if first != run.name and home >= 0:
+            warnings.warn(
+                f"{first} and {run.name} are the same partition in the same space.", stacklevel=3
+            )
+
+
+@contextmanager
+def _named_notes(index: str | None) -> Iterator[None]:
+    """Put the name of an index before the warnings that come from it."""
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always")
+        yield
+    known = INDICES.get(index or "")
+    for note in notes:
+        said = str(note.message) if known is None else f"{known.title}: {note.message}"
+        warnings.warn(said, note.category, stacklevel=4)
 
 
 def _distinct_spaces(runs: Sequence[Run]) -> tuple[list[NDArray[Any]], list[int]]:
@@ -179,6 +213,8 @@ def _space_name(runs: Sequence[Run], owner: Sequence[int], number: int) -> str:
 
 
 def _correlation(a: Any, b: Any) -> float:
+    both = a.notna() & b.notna()
+    a, b = a[both], b[both]
     if a.nunique() < 2 or b.nunique() < 2:
         return float("nan")
     return float(spearmanr(a, b).statistic)

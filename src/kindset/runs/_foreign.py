@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from kindset._arrays import as_label_array
+from kindset._files import csv_separator
 from kindset.exceptions import InputError
 from kindset.runs._run import RUN_FILE, Run, read_archive, read_array
 
@@ -23,10 +24,10 @@ def load_runs(paths: Iterable[str | os.PathLike[str]]) -> list[Run]:
     Parameters
     ----------
     paths : iterable of path-like
-        Each one a run folder; a folder of run folders; an ``.npz`` file with `labels` and, if
-        there is one, `embedding`; or a ``.csv`` file of labels (a single column, or one called
-        label, cluster, segment, class, target, truth or y), whose embedding is the ``.npy`` file
-        of the same name beside it, if there is one.
+        Each one a run folder; a folder of run folders and such files; an ``.npz`` file with
+        `labels` and, if there is one, `embedding`; or a ``.csv`` file of labels (a single column,
+        or one called label, cluster, segment, class, target, truth or y), whose embedding is the
+        ``.npy`` file of the same name beside it, if there is one.
 
     Returns
     -------
@@ -40,26 +41,35 @@ def load_runs(paths: Iterable[str | os.PathLike[str]]) -> list[Run]:
     """
     if isinstance(paths, (str, os.PathLike)):
         paths = [paths]
-    found = [run for path in paths for run in _read(Path(path))]
+    given = [Path(path) for path in paths]
+    tables = {path.with_suffix("") for path in given if path.suffix.lower() == ".csv"}
+    found = [
+        (source, run)
+        for path in given
+        # The embedding of a table of labels that is given too: a shell lists both.
+        if not (path.suffix.lower() == ".npy" and path.with_suffix("") in tables)
+        for source, run in _read(path)
+    ]
     if not found:
         raise InputError("there are no runs to read.")
     return _with_distinct_names(found)
 
 
-def _read(path: Path) -> list[Run]:
+def _read(path: Path) -> list[tuple[Path, Run]]:
     if not path.exists():
         raise InputError(f"there is no file or folder {path}.")
+    readers = {".npz": _read_npz, ".csv": _read_csv}
     if path.is_dir():
         if (path / RUN_FILE).exists():
-            return [Run.load(path)]
+            return [(path, Run.load(path))]
         inner = sorted(folder.parent for folder in path.glob(f"*/{RUN_FILE}"))
+        inner += sorted(file for file in path.iterdir() if file.suffix.lower() in readers)
         if not inner:
             raise InputError(f"{path} is neither a run nor a folder of runs.")
-        return [Run.load(folder) for folder in inner]
-    readers = {".npz": _read_npz, ".csv": _read_csv}
+        return [found for item in inner for found in _read(item)]
     if path.suffix.lower() not in readers:
         raise InputError(f"{path} is neither a run folder nor an .npz or .csv file.")
-    return [readers[path.suffix.lower()](path)]
+    return [(path, readers[path.suffix.lower()](path))]
 
 
 def _read_npz(path: Path) -> Run:
@@ -72,22 +82,34 @@ def _read_npz(path: Path) -> Run:
 
 
 def _read_csv(path: Path) -> Run:
-    space = path.with_suffix(".npy")
+    embedding = path.with_suffix(".npy")
+    space = read_array(embedding) if embedding.exists() else None
+    column = _label_column(path, None if space is None else len(space))
     return Run(
-        _whole(_label_column(path).to_numpy(), path),
-        read_array(space) if space.exists() else None,
+        _whole(column.to_numpy(), path),
+        space,
         name=path.stem,
         method="imported",
     )
 
 
-def _label_column(path: Path) -> "pd.Series[Any]":
+def _label_column(path: Path, n_expected: int | None) -> "pd.Series[Any]":
     """Find the labels in a table, with or without a line of names."""
     try:
+        with path.open(encoding="utf-8-sig") as file:
+            separator = csv_separator(file.readline())
         # A blank line is a label that is missing, unless it only ends the file.
-        table = pd.read_csv(path, header=None, dtype=str, skip_blank_lines=False)
+        table = pd.read_csv(
+            path,
+            sep=separator,
+            header=None,
+            dtype=str,
+            skip_blank_lines=False,
+            encoding="utf-8-sig",
+        )
     except (ValueError, OSError) as error:
-        raise InputError(f"{path} is not a readable CSV table: {error}.") from error
+        reason = str(error).strip().rstrip(".")
+        raise InputError(f"{path} is not a readable CSV table: {reason}.") from error
     table = table.loc[: table.last_valid_index() if table.shape[1] == 1 else None]
     names = [str(name).strip().lower() for name in table.iloc[0]]
     named = [number for number, name in enumerate(names) if name in _LABEL_COLUMNS]
@@ -101,6 +123,9 @@ def _label_column(path: Path) -> "pd.Series[Any]":
         )
     column = table.iloc[:, 0]
     is_label = names[0].lstrip("-").isdigit() or (column.iloc[1:] == column.iloc[0]).any()
+    # pandas writes "0" above a column without a name.
+    if n_expected is not None and len(column) == n_expected + 1:
+        is_label = False
     return column if is_label else column.iloc[1:]
 
 
@@ -109,7 +134,7 @@ def _whole(labels: Any, path: Path) -> Any:
     labels = np.asarray(labels)
     if pd.isna(labels).any():
         raise InputError(f"{path} has no label for sample {int(pd.isna(labels).argmax()) + 1}.")
-    labels = as_label_array(_numbers_of(labels), f"the label column of {path}")
+    labels = as_label_array(_numbers_of(labels), f"the list of labels in {path}")
     if labels.dtype.kind in "iuf":
         return labels.astype(np.int64)
     return np.unique(labels, return_inverse=True)[1]
@@ -123,13 +148,21 @@ def _numbers_of(labels: Any) -> Any:
         return labels
 
 
-def _with_distinct_names(runs: list[Run]) -> list[Run]:
-    seen = Counter(run.name for run in runs)
+def _place(path: Path) -> str:
+    return path.resolve().name if path.is_dir() else path.resolve().parent.name
+
+
+def _with_distinct_names(found: list[tuple[Path, Run]]) -> list[Run]:
+    """Tell runs of the same name apart by the folders they lie in, else by numbers."""
+    seen = Counter(run.name for _, run in found)
+    names = [
+        run.name if seen[run.name] == 1 else f"{run.name} ({_place(path)})" for path, run in found
+    ]
+    repeated = Counter(names)
     number: Counter[str] = Counter()
     distinct = []
-    for run in runs:
-        if seen[run.name] > 1:
-            number[run.name] += 1
-            run = replace(run, name=f"{run.name} #{number[run.name]}")
-        distinct.append(run)
+    for name, (_, run) in zip(names, found, strict=True):
+        number[name] += 1
+        told = f"{name} #{number[name]}" if repeated[name] > 1 else name
+        distinct.append(run if told == run.name else replace(run, name=told))
     return distinct

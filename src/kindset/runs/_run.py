@@ -111,6 +111,9 @@ class Run:
             space = check_space(self.space, name=name, n_samples=len(self.labels), minimum=1)
             object.__setattr__(self, "space", space)
 
+    def __repr__(self) -> str:
+        return f"Run({self.name!r}, {self.n_clusters} clusters of {len(self)} samples)"
+
     def __len__(self) -> int:
         return len(self.labels)
 
@@ -245,7 +248,8 @@ def read_archive(path: Path) -> dict[str, NDArray[Any]]:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
     except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
-        raise InputError(f"{path} is not a readable npz file: {error}.") from error
+        reason = "damaged, or made of Python objects, which could run code"
+        raise InputError(f"{path} is not a readable npz file: it is {reason}.") from error
 
 
 def _read_exhibits(folder: Path, names: list[str]) -> dict[str, NDArray[Any]]:
