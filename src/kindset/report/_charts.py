@@ -8,13 +8,13 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from kindset.report._svg import Scale, dots, drawing, joined, path, shorten, tag, tick_label
+from kindset.report._svg import Scale, dots, drawing, joined, path, tag, tick_label
 
 N_COLOURS = 12
 """Colours c0 to c11 of the style sheet; more groups use them again."""
 
 _WIDTH, _HEIGHT = 440.0, 250.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 58.0, 12.0, 12.0, 40.0
+_LEFT, _RIGHT, _TOP, _FLOOR = 74.0, 8.0, 10.0, 208.0
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,20 @@ class Axis:
 
 def line_chart(lines: Sequence[Line], x: Axis, y: Axis, label: str) -> Markup:
     """Draw lines in colours c0, c1, …; the legend stands below in HTML if there are several."""
-    across = Scale([*x.values, *(v for line in lines for v in line.x)], _LEFT, _WIDTH - _RIGHT)
-    up = Scale([*y.values, *(v for line in lines for v in line.y)], _HEIGHT - _BOTTOM, _TOP)
+    across = Scale(
+        [*x.values, *(v for line in lines for v in line.x)], _LEFT + 8, _WIDTH - _RIGHT - 8
+    )
+    up = Scale(_with_room([*y.values, *(v for line in lines for v in line.y)]), _FLOOR, _TOP)
     drawn = [_line(line, i, across, up) for i, line in enumerate(lines)]
     picture = drawing(_WIDTH, _HEIGHT, label, _frame(across, up, x.title, y.title), *drawn)
     return joined([picture, legend([line.name for line in lines]) if len(lines) > 1 else ""])
+
+
+def _with_room(values: Sequence[float]) -> list[float]:
+    """Widen a range a little, so that nothing lies on the frame."""
+    low, high = min(values, default=0.0), max(values, default=0.0)
+    room = 0.04 * (high - low)
+    return [low - room, high + room]
 
 
 def _line(line: Line, number: int, across: Scale, up: Scale) -> Markup:
@@ -70,12 +79,12 @@ def _frame(across: Scale, up: Scale, x_title: str, y_title: str) -> Markup:
     parts = []
     for value in up.ticks(4):
         y = up(value)
-        parts.append(tag("line", x1=across.start, x2=across.stop, y1=y, y2=y, class_="grid"))
+        parts.append(tag("line", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=y, y2=y, class_="grid"))
         text = tick_label(value)
-        parts.append(tag("text", text, x=across.start - 7, y=y + 4, class_="tick end"))
+        parts.append(tag("text", text, x=_LEFT - 7, y=y + 4, class_="tick end"))
     for value in across.ticks(8):
         text = tick_label(value)
-        parts.append(tag("text", text, x=across(value), y=up.start + 16, class_="tick middle"))
+        parts.append(tag("text", text, x=across(value), y=_FLOOR + 18, class_="tick middle"))
     middle = (across.start + across.stop) / 2
     parts.append(tag("text", x_title, x=middle, y=_HEIGHT - 5, class_="title middle"))
     half = (up.start + up.stop) / 2
@@ -106,9 +115,12 @@ def colour_of(group: int) -> str:
 def known_chart(
     names: Sequence[str], scores: Sequence[float], known: Sequence[float], titles: tuple[str, str]
 ) -> Markup:
-    """Draw what was measured against known labels over the score that knew none."""
+    """Draw what was measured against known labels over the score that knew none.
+
+    The first run is ringed.
+    """
     across = Scale(scores, _LEFT + 8, _WIDTH - _RIGHT - 8)
-    up = Scale([0.0, 1.0], _HEIGHT - _BOTTOM, _TOP)
+    up = Scale(_with_room(known), _FLOOR, _TOP)
     marks = [
         tag(
             "circle", tag("title", f"{name}: {score:.3g}, {value:.2f}"),
@@ -116,9 +128,5 @@ def known_chart(
         )
         for i, (name, score, value) in enumerate(zip(names, scores, known, strict=True))
     ]  # fmt: skip
-    first = tag(
-        "text", shorten(names[0], 30), x=across(scores[0]) - 9, y=up(known[0]) + 18,
-        class_="tick end",
-    )  # fmt: skip
     label = f"{titles[1]} over {titles[0]} of {len(names)} runs"
-    return drawing(_WIDTH, _HEIGHT, label, _frame(across, up, *titles), *marks, first)
+    return drawing(_WIDTH, _HEIGHT, label, _frame(across, up, *titles), *marks)

@@ -4,7 +4,6 @@ Each function returns the value in the type it should have, or raises `InputErro
 that says what is wrong. Whoever shows a part of a run leaves it out in that case.
 """
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -20,14 +19,14 @@ def text(value: Any, what: str) -> str:
     """Return words; numbers count as words."""
     if isinstance(value, str):
         return value
-    if isinstance(value, (int, float)):
+    if _is_number(value):
         return str(value)
     raise InputError(f"{what} is not text.")
 
 
 def number(value: Any, what: str) -> float:
     """Return a finite number."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300:
+    if _is_number(value) and abs(value) < 1e300:
         return float(value)
     raise InputError(f"{what} is not a finite number.")
 
@@ -44,6 +43,8 @@ def listed(
     value: Any, what: str, read: Callable[[Any, str], T], *, length: int | None = None
 ) -> list[T]:
     """Return a list, each element read by `read`."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
     if not isinstance(value, (list, tuple)):
         raise InputError(f"{what} is not a list.")
     if length is not None and len(value) != length:
@@ -81,5 +82,10 @@ def known_scalars(value: Any) -> dict[str, float]:
     return {
         str(name): float(found)
         for name, found in value.items()
-        if isinstance(found, (int, float)) and not isinstance(found, bool) and math.isfinite(found)
+        if _is_number(found) and abs(found) < 1e300
     }
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a number, plain or of numpy; True and False are not."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)

@@ -20,6 +20,7 @@ STATUS = {
     "outlier": "ranks the runs like no other space",
     "unimodal": "dropped: the dip test sees a single heap of points in it",
     "constant": "dropped: all runs score the same in it",
+    "copy": "the same as another space",
 }
 """What became of a space, in words."""
 
@@ -27,6 +28,8 @@ N_SHADES = 9
 """Shades s0 to s8 of the style sheet, from low to high."""
 
 _MOST_ROWS = 60
+_GRAPH = 490.0
+_UPRIGHT = 14
 _MOST_POINTS = 700
 
 
@@ -49,11 +52,14 @@ def rank_interval(low: float, rank: float, high: float, n: int) -> Markup:
 
 def agreement_graph(evaluation: AdaptiveEvaluation) -> Markup:
     """Draw the spaces on a circle, joined where they rank the runs alike."""
-    size, radius = 560.0, 150.0
     order = group_order(evaluation.groups_, evaluation.status_)
-    angles = np.empty(len(order))
-    angles[order] = -np.pi / 2 + 2 * np.pi * np.arange(len(order)) / len(order)
-    places = size / 2 + radius * np.column_stack([np.cos(angles), np.sin(angles)])
+    n = len(order)
+    radius = 105.0
+    centre = np.array([_GRAPH / 2, radius + (40 if n <= _UPRIGHT else 130)])
+    angles = np.empty(n)
+    # Half a step off the top, so that names stand beside their dots rather than above.
+    angles[order] = -np.pi / 2 + 2 * np.pi * (np.arange(n) + 0.5) / n
+    places = centre + radius * np.column_stack([np.cos(angles), np.sin(angles)])
     edges = [
         tag(
             "line", x1=places[i, 0], y1=places[i, 1], x2=places[j, 0], y2=places[j, 1],
@@ -61,27 +67,25 @@ def agreement_graph(evaluation: AdaptiveEvaluation) -> Markup:
         )
         for i, j in zip(*np.nonzero(np.triu(evaluation.edges_)), strict=True)
     ]  # fmt: skip
-    nodes = [
-        _node(evaluation, i, places[i], angles[i], size / 2, radius) for i in range(len(order))
-    ]
+    nodes = [_node(evaluation, i, places[i], angles[i], upright=n <= _UPRIGHT) for i in range(n)]
     label = (
-        f"{len(order)} spaces, {len(edges)} significant agreements, "
+        f"{n} spaces, {len(edges)} significant agreements, "
         f"{len(evaluation.selected_)} spaces decided"
     )
-    return drawing(size, size, label, *edges, *nodes)
+    return drawing(_GRAPH, 2 * centre[1], label, *edges, *nodes)
 
 
 def _node(
-    evaluation: AdaptiveEvaluation, i: int, place: Any, angle: float, centre: float, radius: float
+    evaluation: AdaptiveEvaluation, i: int, place: Any, angle: float, *, upright: bool
 ) -> Markup:
+    """Draw a space with its name: level if there is room, else pointing away from the centre."""
     status, name = str(evaluation.status_[i]), evaluation.space_names_[i]
     dot = tag("circle", cx=place[0], cy=place[1], r=8, class_=f"node {status}")
     left = np.cos(angle) < -1e-9
-    degrees = np.degrees(angle) + (180 if left else 0)
-    reach = -(radius + 16) if left else radius + 16
+    degrees = 0.0 if upright else np.degrees(angle) + (180 if left else 0)
     text = tag(
-        "text", shorten(name, 17), x=reach, y=4.5, class_=f"tick {'end' if left else 'start'}",
-        transform=f"translate({centre:g} {centre:g}) rotate({degrees:.1f})",
+        "text", shorten(name, 19), x=-14 if left else 14, y=4.5, class_="end" if left else None,
+        transform=f"translate({place[0]:.1f} {place[1]:.1f}) rotate({degrees:.1f})",
     )  # fmt: skip
     return tag("g", tag("title", f"{name}: {STATUS.get(status, status)}"), dot, text)
 
@@ -105,8 +109,8 @@ def score_map(evaluation: AdaptiveEvaluation) -> Markup:
     rows = group_order(evaluation.groups_, evaluation.status_)[:_MOST_ROWS]
     columns = evaluation.ranking_[:_MOST_ROWS]
     shades = _shades(evaluation.score_matrix_[np.ix_(rows, columns)])
-    left, top, width = 170.0, 22.0, 860.0
-    across, down = min((width - left - 4) / len(columns), 56.0), 20.0
+    left, top = 172.0, 20.0
+    across, down = float(np.clip(480 / len(columns), 12.0, 40.0)), 20.0
     cells = []
     for shade in range(N_SHADES):
         corners = zip(*np.nonzero(shades == shade), strict=True)
@@ -130,9 +134,8 @@ def score_map(evaluation: AdaptiveEvaluation) -> Markup:
         for c in range(0, len(columns), every)
     ]
     label = f"Scores of {len(columns)} runs, best first, in {len(rows)} spaces"
-    return drawing(
-        width, top + len(rows) * down + 2, label, *numbers, *names, *cells, class_="wide"
-    )
+    size = left + len(columns) * across, top + len(rows) * down
+    return drawing(*size, label, *numbers, *names, *cells, class_="wide")
 
 
 def _shades(scores: NDArray[np.float64]) -> NDArray[np.intp]:

@@ -21,7 +21,7 @@ from kindset.evaluation._registry import INDICES, get_index
 from kindset.exceptions import InputError
 from kindset.report import _charts, _comparison_charts
 from kindset.report._part_charts import PART_CHARTS
-from kindset.report._prose import enumerate_words, tell
+from kindset.report._prose import tell
 from kindset.report._sections import SECTIONS
 from kindset.report._sprites import make_sheet
 from kindset.report._summary import DataSummary, Ranking, RunSummary, rank_table, summarise
@@ -112,9 +112,8 @@ def render(summaries: list[DataSummary], title: str | None = None) -> str:
     """Return the page for summaries."""
     environment = _environment()
     script = _source("script.js")
-    names = enumerate_words([data.name for data in summaries], 4)
     html = environment.get_template("page.html").render(
-        title=title or f"What is in {names}",
+        title=title or " · ".join(data.name for data in summaries[:4]),
         summaries=summaries,
         style=Markup(_source("style.css")),
         script=Markup(script),
@@ -192,7 +191,8 @@ def _seconds(value: float) -> str:
 
 def _figure(value: float) -> str:
     """Write a number with three digits that matter."""
-    return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+    written = f"{value:#.3g}" if 1e-4 <= abs(value) < 1000 else f"{value:,.3g}"
+    return written.rstrip(".") if abs(value) < 1000 else f"{value:,.0f}"
 
 
 __all__ = ["RunSummary", "render", "write_report"]

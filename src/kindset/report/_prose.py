@@ -41,18 +41,24 @@ def _how(data: DataSummary) -> str:
 def _found(data: DataSummary) -> str:
     lead = data.lead
     sizes = f"{_plural(len(lead.sizes), 'group')} of {_range(lead.sizes)}"
-    left_out = f", and {lead.n_noise:,} left out as noise" if lead.n_noise else ""
+    if lead.n_noise:
+        sizes += f", and {lead.n_noise:,} left out as noise"
+    name = lead.run.name
+    if data.by_likelihood:
+        icl, next_icl = (run.provenance.measured["icl"] for run in data.runs[:2])
+        return (
+            f"{name} describes the answers best among {len(data.runs)} clusterings: {sizes}. Its "
+            f"ICL is {icl:,.0f}; the next, {data.runs[1].run.name}, has {next_icl:,.0f} (smaller "
+            "is better)."
+        )
     if data.comparison is None:
-        return f"{sizes}{left_out} ({lead.run.name})."
-    titles = enumerate_words([INDICES[name].title for name in data.comparison.evaluations])
-    judged = (
-        "its own space"
-        if len(data.comparison.spaces) == 1
-        else (f"{len(data.comparison.spaces)} different spaces")
-    )
+        return f"{sizes} ({name})."
+    titles = enumerate_words([INDICES[index].title for index in data.comparison.evaluations])
+    n_spaces = len(data.comparison.spaces)
+    where = "the one space they share" if n_spaces == 1 else f"{n_spaces} different spaces"
     return (
-        f"{lead.run.name} comes first among {len(data.runs)} clusterings, by {titles} in "
-        f"{judged}, without known labels: {sizes}{left_out}."
+        f"{name} comes first among {len(data.runs)} clusterings, by {titles} in {where}, without "
+        f"known labels: {sizes}."
     )
 
 
@@ -74,8 +80,9 @@ def _sure(data: DataSummary) -> list[str]:
     )  # fmt: skip
     if stable is not None:
         told.append(
-            f"{stable.n_runs} runs like it that differ in their seed agree to "
-            f"{stable.agreement:.2f} (adjusted Rand index; 1 would be the same groups)."
+            f"{stable.n_runs} runs that differ from each other only in their seed, this one among "
+            f"them, agree to {stable.agreement:.2f} (adjusted Rand index; 1 would be the same "
+            "groups)."
         )
     survey = data.lead.parts.get("survey")
     if survey is not None and survey.segments:
@@ -91,20 +98,30 @@ def _sure(data: DataSummary) -> list[str]:
 
 
 def _rank_sentence(data: DataSummary, comparison: Comparison) -> str:
-    index = next(iter(comparison.evaluations))
+    index, evaluation = next(iter(comparison.evaluations.items()))
     table = comparison.ranking(index)
     row = table.loc[data.lead.run.name]
+    place = f"{row['rank']:g} of {len(table)} by {INDICES[index].title}"
+    checks = []
+    if len(comparison.spaces) > 1:
+        checks.append("spaces are left out")
+    if evaluation.n_bootstrap:
+        checks.append("points are drawn anew")
+    if not checks:
+        return f"It is number {place}; one space alone cannot tell how sure that is."
+    when = f"when {' and '.join(checks)}"
     rivals = [
-        str(name) for name in table.index
+        str(name)
+        for name in table.index
         if name != data.lead.run.name and table.loc[name, "rank_low"] <= row["rank"]
-    ]  # fmt: skip
-    checks = "when spaces are left out"
-    if comparison.evaluations[index].n_bootstrap:
-        checks += " and points drawn anew"
-    if not rivals and row["rank_high"] == 1:
-        return f"Its first place holds {checks}."
-    sentence = f"Its rank stays between {row['rank_low']:g} and {row['rank_high']:g} {checks}"
-    if not rivals:
+    ]
+    if row["rank_high"] == 1 and not rivals:
+        return f"It is number {place}, and stays so {when}."
+    sentence = (
+        f"It is number {place}, and stays between {row['rank_low']:g} and {row['rank_high']:g} "
+        f"{when}"
+    )
+    if not rivals or data.by_likelihood:
         return f"{sentence}."
     return f"{sentence}; {enumerate_words(rivals, 4)} may be as good."
 

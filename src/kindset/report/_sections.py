@@ -47,7 +47,7 @@ def read_parts(run: Run) -> tuple[dict[str, Any], list[str]]:
         try:
             found = section.read(run)
         except InputError as error:
-            notes.append(f"Of {run.name}, {section.what} are left out: {error}")
+            notes.append(f"Left out of {run.name}: {section.what}, because {error}")
             continue
         if found is not None:
             parts[section.name] = found

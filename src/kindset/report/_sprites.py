@@ -16,8 +16,11 @@ _STEPS = (
 )  # fmt: skip
 """Longest side of a picture, samples for each cluster and role, and whether with alignments."""
 
-_LOOKED_AT = 48
-"""Small pictures are enlarged to about this many pixels on the screen."""
+_LOOKED_AT = 40
+"""Pictures are shown at about this many pixels of the screen."""
+
+_BLOCKY = 20
+"""Pictures up to this side are enlarged by whole numbers, every pixel a sharp block."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,8 @@ class Sheet:
     """One PNG with all pictures of a run in rows.
 
     Pictures are numbered: the prototypes, then the samples, then the prototypes aligned to the
-    first sample, to the second, and so on.
+    first sample, to the second, and so on. `width` and `height` are those of one picture on the
+    screen.
     """
 
     uri: str
@@ -33,6 +37,7 @@ class Sheet:
     rows: int
     width: int
     height: int
+    blocky: bool
     first_sample: int
     first_aligned: int | None
 
@@ -70,16 +75,18 @@ def make_sheet(images: ImageSummary, limit: int) -> tuple[ImageSummary, Sheet]:
         if len(uri) <= limit or last:
             break
     height, width = (int(size) for size in tiles.shape[1:3])
-    shown = (
-        max(1, _LOOKED_AT // max(height, width))
-        if max(height, width) <= _LOOKED_AT
-        else (64 / max(height, width))
+    longest = max(height, width)
+    shown = _LOOKED_AT // longest if longest <= _BLOCKY else 1.2 * _LOOKED_AT / longest
+    return kept, Sheet(
+        uri=uri,
+        columns=columns,
+        rows=-(-len(tiles) // columns),
+        width=max(1, round(width * shown)),
+        height=max(1, round(height * shown)),
+        blocky=longest <= _BLOCKY,
+        first_sample=first_sample,
+        first_aligned=first_aligned,
     )
-    rows = -(-len(tiles) // columns)
-    sheet = Sheet(
-        uri, columns, rows, round(width * shown), round(height * shown), first_sample, first_aligned
-    )
-    return kept, sheet
 
 
 def _numbered(images: ImageSummary) -> tuple[NDArray[np.uint8], int, int | None]:

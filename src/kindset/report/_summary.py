@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kindset.evaluation import INDICES, adjusted_rand
+from kindset.evaluation import INDICES, EvidenceWarning, adjusted_rand
 from kindset.exceptions import InputError
+from kindset.report._checked import known_scalars
 from kindset.report._comparison import Comparison, compare_runs
 from kindset.report._provenance import Provenance, read_provenance
 from kindset.report._sections import read_parts
@@ -59,13 +60,17 @@ class Stability:
 
 @dataclass
 class DataSummary:
-    """Everything about the runs on one data set, the best-ranked run first."""
+    """Everything about the runs on one data set, the best run first.
+
+    `by_likelihood` says that the smallest ICL decided which run is best, not the comparison.
+    """
 
     name: str
     about: str
     size: str
     runs: list[RunSummary]
     comparison: Comparison | None = None
+    by_likelihood: bool = False
     stability: list[Stability] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -161,6 +166,7 @@ def _summarise_data(runs: list[Run], number: int, ranking: Ranking) -> DataSumma
         size=_size(runs),
         runs=summaries,
         comparison=comparison,
+        by_likelihood=bool(_criteria(runs)),
         stability=_stability(runs),
         notes=notes,
     )
@@ -211,14 +217,23 @@ def _compare(runs: list[Run], ranking: Ranking) -> tuple[Comparison | None, list
             )
         except InputError as error:
             return None, [f"The runs are not ranked: {error}"]
+    return comparison, [*notes, *_cautions(caught, comparison)]
+
+
+def _cautions(caught: list[warnings.WarningMessage], comparison: Comparison) -> list[str]:
+    """Return what a reader must know; pass on what only a developer must."""
+    if len(comparison.spaces) == 1:
+        # The library's cautions are about the choice between spaces, and there is none.
+        caught = [w for w in caught if not issubclass(w.category, EvidenceWarning)]
+    told = []
     for warning in caught:
         if issubclass(warning.category, UserWarning):
-            notes.append(in_words(str(warning.message)))
+            told.append(in_words(str(warning.message)))
         else:
             warnings.warn_explicit(
                 warning.message, warning.category, warning.filename, warning.lineno
             )
-    return comparison, list(dict.fromkeys(notes))
+    return list(dict.fromkeys(told))
 
 
 def _can_sample(ranking: Ranking) -> bool:
@@ -235,10 +250,25 @@ def in_words(sentence: str) -> str:
 
 
 def _in_order(runs: list[Run], comparison: Comparison | None) -> list[Run]:
+    """Return the runs, the best first.
+
+    Mixtures of the same answers have a likelihood, which says more about them than any index.
+    """
+    criteria = _criteria(runs)
+    if criteria:
+        return sorted(runs, key=lambda run: criteria[run.name])
     if comparison is None:
         return runs
     by_name = {run.name: run for run in runs}
     return [by_name[name] for name in comparison.consensus().index]
+
+
+def _criteria(runs: Sequence[Run]) -> dict[str, float]:
+    """Return the ICL of every run, nothing if they are not all mixtures for surveys."""
+    found = {run.name: known_scalars(run.metrics).get("icl") for run in runs}
+    survey = all(run.details.get("kind") == "survey" for run in runs)
+    values = {name: icl for name, icl in found.items() if icl is not None}
+    return values if survey and len(values) == len(runs) > 1 else {}
 
 
 def _told(runs: Sequence[Run], key: str) -> str:
@@ -283,7 +313,7 @@ def _stability(runs: Sequence[Run]) -> list[Stability]:
         alike[str(run.method), run.n_clusters, repr(sorted(fixed.items(), key=repr))].append(run)
     found = []
     for (method, k, _), members in alike.items():
-        if len({run.seed for run in members}) < 2:
+        if len({str(run.seed) for run in members}) < 2:
             continue
         pairs = [adjusted_rand(a.labels, b.labels) for a, b in combinations(members[:12], 2)]
         found.append(
