@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help demo test test-full lint format bench clean
+.PHONY: help demo test test-full lint format bench docs browser clean
 
 help:
 	@echo "make demo       set up, cluster a real survey, write a report folder"
@@ -14,6 +14,7 @@ help:
 	@echo "make lint       ruff and mypy"
 	@echo "make format     let ruff rewrite the sources"
 	@echo "make bench      the benchmarks (KINDSET_DATA)"
+	@echo "make docs       the documentation as a website in site/"
 	@echo "make clean      remove the environment and caches"
 
 $(BIN)/python:
@@ -34,10 +35,26 @@ $(VENV)/.ready-dev: $(VENV)/.ready
 demo: $(VENV)/.ready
 	$(BIN)/kindset demo --out demo-output --force
 
-test: $(VENV)/.ready-dev
+# The report is tested in Debian's Chromium. Without one its tests are skipped, and say so.
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || { \
+		if ! command -v apt-get >/dev/null; then \
+			echo "No Chromium and no apt-get: the browser tests of the report will be skipped."; \
+		elif [ "$$(id -u)" = 0 ]; then sudo=; \
+		elif sudo -n true 2>/dev/null; then sudo=sudo; \
+		else no_rights=1; \
+			echo "No Chromium, and no right to install it: the browser tests of the report will be" \
+				"skipped. As root: apt-get install chromium"; fi; \
+		if command -v apt-get >/dev/null && [ -z "$$no_rights" ]; then \
+			echo "Installing Chromium for the browser tests of the report"; \
+			$$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+				$$sudo apt-get install -qq -y --no-install-recommends chromium >/dev/null \
+			|| echo "Chromium could not be installed: the browser tests will be skipped."; fi; }
+
+test: $(VENV)/.ready-dev browser
 	$(BIN)/python -m pytest -m "not slow and not realdata"
 
-test-full: $(VENV)/.ready-dev
+test-full: $(VENV)/.ready-dev browser
 	$(BIN)/python -m pytest
 
 lint: $(VENV)/.ready-dev

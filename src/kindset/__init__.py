@@ -16,6 +16,7 @@ _LAZY = {
     "datasets": None,
     "evaluation": None,
     "ordinal": None,
+    "report": None,
     "runs": None,
 }
 

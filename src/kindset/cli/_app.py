@@ -14,6 +14,7 @@ from kindset.cli._cluster import cluster
 from kindset.cli._compare import compare
 from kindset.cli._demo import demo
 from kindset.cli._predict import predict
+from kindset.cli._report import report
 from kindset.exceptions import InputError
 
 app = typer.Typer(
@@ -40,7 +41,7 @@ def _options(
     """Find groups in unlabelled data, see what each group is, and which grouping to trust."""
 
 
-for command in (cluster, compare, predict, demo):
+for command in (cluster, compare, report, predict, demo):
     app.command()(command)
 
 

@@ -103,7 +103,7 @@ class SpacesDisplay:
         n = len(codes)
         points = np.sort(rng.permutation(n)[:max_points])
         panels = []
-        for row, members in _rows(evaluation, n_each).items():
+        for row, members in choose_spaces(evaluation, n_each).items():
             for i in members:
                 title = f"{shorten(evaluation.space_names_[i])}\n{evaluation.status_[i]}"
                 panels.append((row, title, project(checked[i][points], method, seed)))
@@ -140,7 +140,7 @@ class SpacesDisplay:
         return self
 
 
-def _rows(evaluation: "AdaptiveEvaluation", n_each: int) -> dict[str, NDArray[np.intp]]:
+def choose_spaces(evaluation: "AdaptiveEvaluation", n_each: int) -> dict[str, NDArray[np.intp]]:
     """Spaces to show in either row."""
     selected = evaluation.selected_
     by_weight = selected[np.argsort(-evaluation.weights_[selected], kind="stable")]

@@ -1,0 +1,72 @@
+"""`kindset report`."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kindset.cli._compare import _read_truth
+from kindset.cli._options import Debug, Force, Jobs, Json, read_names
+from kindset.evaluation import INDICES
+from kindset.exceptions import InputError
+from kindset.report import write_report
+from kindset.runs import load_runs
+
+
+def report(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Run folders, folders of them, .npz files (labels, embedding), or .csv files of "
+            "labels with the embedding in an .npy file of the same name."
+        ),
+    ],
+    *,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The HTML file.")] = Path("report.html"),
+    title: Annotated[
+        str | None,
+        typer.Option("--title", help="Heading of the page.", show_default="the names of the data"),
+    ] = None,
+    index: Annotated[
+        str,
+        typer.Option("--index", help=f"What ranks the runs: one or more of {', '.join(INDICES)}."),
+    ] = "silhouette",
+    truth: Annotated[
+        Path | None,
+        typer.Option("--truth", help="CSV or .npy file of known labels, to show beside."),
+    ] = None,
+    bootstrap: Annotated[
+        int, typer.Option("--bootstrap", help="Resamples of the points for the plausible ranks.")
+    ] = 0,
+    jobs: Jobs = 1,
+    force: Force = False,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Write what runs found, what it is and what to trust to one HTML page.
+
+    The page is a single file that needs no network. Runs on the same data are ranked without
+    labels; the first is shown in full, the others folded.
+    """
+    if out.is_dir():
+        raise InputError(f"{out} is a folder; --out names the HTML file.")
+    if out.exists() and not force:
+        raise InputError(f"{out} exists already; choose another --out, or replace it: --force.")
+    loaded = load_runs(runs)
+    write_report(
+        loaded,
+        out,
+        title=title,
+        indices=read_names(index) or (),
+        truth=None if truth is None else _read_truth(truth),
+        n_bootstrap=bootstrap,
+        n_jobs=jobs,
+        verbose=not as_json,
+    )
+    size = out.stat().st_size
+    if as_json:
+        typer.echo(json.dumps({"report": str(out), "runs": len(loaded), "bytes": size}))
+        return
+    typer.echo(f"{len(loaded)} run{'s' if len(loaded) > 1 else ''}, {size / 1e6:.1f} MB")
+    typer.echo(f"Report: {out}")

@@ -1,0 +1,198 @@
+"""From summaries to one HTML file."""
+
+import base64
+import hashlib
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from numpy.typing import ArrayLike
+
+from kindset._arrays import as_label_array
+from kindset._files import write_text
+from kindset.evaluation._registry import INDICES, get_index
+from kindset.exceptions import InputError
+from kindset.report import _charts, _comparison_charts
+from kindset.report._part_charts import PART_CHARTS
+from kindset.report._prose import tell
+from kindset.report._sections import SECTIONS
+from kindset.report._sprites import make_sheet
+from kindset.report._summary import DataSummary, Ranking, RunSummary, rank_table, summarise
+from kindset.report._tree_chart import merge_tree
+from kindset.runs import Run
+
+_LEAD_PICTURES = 600_000
+_OTHER_PICTURES = 600_000
+"""Characters that the pictures of the leading runs, and those of all others, may take together."""
+
+# What no HTML file may hold, whatever a name in a run says.
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+
+
+def write_report(
+    runs: Sequence[Run],
+    path: str | os.PathLike[str],
+    *,
+    title: str | None = None,
+    indices: Sequence[str] = ("silhouette",),
+    truth: ArrayLike | None = None,
+    n_bootstrap: int = 0,
+    n_jobs: int | None = None,
+    verbose: bool = False,
+) -> None:
+    """Write what runs found to one HTML file that needs no network.
+
+    Runs on the same data are ranked without known labels (`AdaptiveEvaluation`); the first is shown
+    in full, the others folded. The same runs give the same file, byte by byte.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        On one or several data sets.
+    path : path-like
+        The file; an earlier one is replaced in one step.
+    title : str, optional
+        Heading of the page; by default the names of the data.
+    indices : sequence of str, default=("silhouette",)
+        What ranks the runs: names from `kindset.evaluation.INDICES`.
+    truth : array-like of shape (n_samples,), optional
+        Known labels of the data with that many samples, shown beside the ranking and not used.
+    n_bootstrap : int, default=0
+        Bootstrap samples of the points for the plausible ranks.
+    n_jobs : int, optional
+        Threads for the scores.
+    verbose : bool, default=False
+        Show a progress bar.
+
+    Raises
+    ------
+    InputError
+        If there is no run, an index is unknown, or the file cannot be written. Parts of a run that
+        are damaged are left out, and the page says so.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from kindset.report import write_report
+    >>> from kindset.runs import Run
+    >>> run = Run([0, 0, 1], space=[[0.0], [0.1], [5.0]], name="by hand")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "report.html"
+    ...     write_report([run], path, title="Three points")
+    ...     "<h1>Three points</h1>" in path.read_text()
+    True
+    """
+    runs = list(runs)
+    if not runs:
+        raise InputError("a report needs at least one run.")
+    indices = [indices] if isinstance(indices, str) else list(indices)
+    if not indices:
+        raise InputError(f"indices must name one or more of {', '.join(INDICES)}.")
+    for index in indices:
+        get_index(index)
+    if n_bootstrap < 0:
+        raise InputError(f"n_bootstrap={n_bootstrap!r} must not be negative.")
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise InputError(f"there is no folder {target.parent} to write {target.name} into.")
+    known = None if truth is None else np.asarray(as_label_array(truth, "truth"))
+    ranking = Ranking(indices, known, n_bootstrap, n_jobs, verbose)
+    write_text(target, render(summarise(runs, ranking), title))
+
+
+def render(summaries: list[DataSummary], title: str | None = None) -> str:
+    """Return the page for summaries."""
+    environment = _environment()
+    script = _source("script.js")
+    html = environment.get_template("page.html").render(
+        title=title or " · ".join(data.name for data in summaries[:4]),
+        summaries=summaries,
+        style=Markup(_source("style.css")),
+        script=Markup(script),
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        sheets=_sheets(summaries),
+        runs=[run for data in summaries for run in data.runs],
+    )
+    return _FORBIDDEN.sub("\ufffd", html)
+
+
+def _sheets(summaries: list[DataSummary]) -> dict[str, Any]:
+    """Return the pictures of each run that has some, as many as the page can hold."""
+    leads = [data.lead for data in summaries if "images" in data.lead.parts]
+    others = [run for data in summaries for run in data.runs[1:] if "images" in run.parts]
+    sheets = {}
+    for members, budget in ((leads, _LEAD_PICTURES), (others, _OTHER_PICTURES)):
+        for run in members:
+            limit = budget // len(members)
+            sheets[run.run.name] = make_sheet(run.parts["images"], limit)
+    return sheets
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("kindset.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(asdict=asdict, figure=_figure, percent=_percent, seconds=_seconds)
+    environment.globals.update(
+        charts={
+            **PART_CHARTS,
+            "merge_tree": merge_tree,
+            "known": _charts.known_chart,
+            "interval": _comparison_charts.rank_interval,
+            "graph": _comparison_charts.agreement_graph,
+            "status_legend": _comparison_charts.status_legend,
+            "scores": _comparison_charts.score_map,
+            "panels": _comparison_charts.space_panels,
+            "group_legend": _comparison_charts.group_legend,
+        },
+        colour=_charts.colour_of,
+        indices=INDICES,
+        rank_table=rank_table,
+        sections=SECTIONS,
+        tell=tell,
+        zip=zip,
+    )
+    return environment
+
+
+def _source(name: str) -> str:
+    loader = _environment().loader
+    assert loader is not None
+    return loader.get_source(_environment(), name)[0]
+
+
+def _percent(value: float) -> str:
+    """Write a share so that little is not nothing and much is not all."""
+    if 0 < value < 0.005:
+        return "<1%"
+    if 0.995 < value < 1:
+        return ">99%"
+    return f"{value:.0%}"
+
+
+def _seconds(value: float) -> str:
+    if value < 10:
+        return f"{value:.2g} s"
+    return f"{value:.0f} s" if value < 120 else f"{value / 60:.0f} min"
+
+
+def _figure(value: float) -> str:
+    """Write a number with three digits that matter."""
+    written = f"{value:#.3g}" if 1e-4 <= abs(value) < 1000 else f"{value:,.3g}"
+    return written.rstrip(".") if abs(value) < 1000 else f"{value:,.0f}"
+
+
+__all__ = ["RunSummary", "render", "write_report"]

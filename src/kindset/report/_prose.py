@@ -1,0 +1,145 @@
+"""What a summary says in sentences: what was clustered, how, what to trust, and how sure."""
+
+from collections.abc import Sequence
+
+from kindset.evaluation import INDICES
+from kindset.report._comparison import Comparison
+from kindset.report._summary import DataSummary
+
+
+def tell(data: DataSummary) -> list[tuple[str, str]]:
+    """Return headings and sentences on one data set, in the order in which one asks."""
+    told = [
+        ("What", " ".join(filter(None, [f"{data.size}.", data.about]))),
+        ("How", _how(data)),
+        ("Found", _found(data)),
+        ("How sure", " ".join(_sure(data))),
+        ("Known labels", _known(data)),
+    ]
+    return [(heading, sentence) for heading, sentence in told if sentence]
+
+
+def enumerate_words(words: Sequence[str], most: int = 6) -> str:
+    """Join words with commas and a last `and`; say how many are left out."""
+    shown = list(words)
+    if len(shown) > most:
+        shown = [*shown[: most - 1], f"{len(shown) - most + 1} more"]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def _how(data: DataSummary) -> str:
+    methods = enumerate_words(list(dict.fromkeys(run.title for run in data.runs)))
+    counts = sorted({run.run.n_clusters for run in data.runs})
+    groups = (
+        _plural(counts[0], "group") if len(counts) == 1 else (f"{counts[0]} to {counts[-1]} groups")
+    )
+    if len(data.runs) == 1:
+        return f"One clustering: {methods}, {groups}."
+    return f"{len(data.runs)} clusterings with {groups}, made by {methods}."
+
+
+def _found(data: DataSummary) -> str:
+    lead = data.lead
+    sizes = f"{_plural(len(lead.sizes), 'group')} of {_range(lead.sizes)}"
+    if lead.n_noise:
+        sizes += f", and {lead.n_noise:,} left out as noise"
+    name = lead.run.name
+    if data.by_likelihood:
+        icl, next_icl = (run.provenance.measured["icl"] for run in data.runs[:2])
+        return (
+            f"{name} describes the answers best among {len(data.runs)} clusterings: {sizes}. Its "
+            f"ICL is {icl:,.0f}; the next, {data.runs[1].run.name}, has {next_icl:,.0f} (smaller "
+            "is better)."
+        )
+    if data.comparison is None:
+        return f"{sizes} ({name})."
+    titles = enumerate_words([INDICES[index].title for index in data.comparison.evaluations])
+    n_spaces = len(data.comparison.spaces)
+    where = "the one space they share" if n_spaces == 1 else f"{n_spaces} different spaces"
+    return (
+        f"{name} comes first among {len(data.runs)} clusterings, by {titles} in {where}, without "
+        f"known labels: {sizes}."
+    )
+
+
+def _range(sizes: Sequence[int]) -> str:
+    if not sizes:
+        return "nothing"
+    low, high = min(sizes), max(sizes)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _sure(data: DataSummary) -> list[str]:
+    told = []
+    if data.comparison is not None:
+        told.append(_rank_sentence(data, data.comparison))
+    stable = next(
+        (s for s in data.stability
+         if (s.method, s.n_clusters) == (data.lead.run.method, data.lead.run.n_clusters)),
+        None,
+    )  # fmt: skip
+    if stable is not None:
+        told.append(
+            f"{stable.n_runs} runs that differ from each other only in their seed, this one among "
+            f"them, agree to {stable.agreement:.2f} (adjusted Rand index; 1 would be the same "
+            "groups)."
+        )
+    survey = data.lead.parts.get("survey")
+    if survey is not None and survey.segments:
+        least = min(range(len(survey.segments)), key=lambda k: survey.segments[k].certainty)
+        told.append(
+            f"Respondents belong to their segment with a probability of {survey.certainty:.0%} on "
+            f"average; segment {least + 1} is the least certain "
+            f"({survey.segments[least].certainty:.0%})."
+        )
+    if not told:
+        told.append("A single run says nothing about how sure it is: compare it with others.")
+    return told
+
+
+def _rank_sentence(data: DataSummary, comparison: Comparison) -> str:
+    index, evaluation = next(iter(comparison.evaluations.items()))
+    table = comparison.ranking(index)
+    row = table.loc[data.lead.run.name]
+    place = f"{row['rank']:g} of {len(table)} by {INDICES[index].title}"
+    checks = []
+    if len(comparison.spaces) > 1:
+        checks.append("spaces are left out")
+    if evaluation.n_bootstrap:
+        checks.append("points are drawn anew")
+    if not checks:
+        return f"It is number {place}; one space alone cannot tell how sure that is."
+    when = f"when {' and '.join(checks)}"
+    rivals = [
+        str(name)
+        for name in table.index
+        if name != data.lead.run.name and table.loc[name, "rank_low"] <= row["rank"]
+    ]
+    if row["rank_high"] == 1 and not rivals:
+        return f"It is number {place}, and stays so {when}."
+    sentence = (
+        f"It is number {place}, and stays between {row['rank_low']:g} and {row['rank_high']:g} "
+        f"{when}"
+    )
+    if not rivals or data.by_likelihood:
+        return f"{sentence}."
+    return f"{sentence}; {enumerate_words(rivals, 4)} may be as good."
+
+
+def _known(data: DataSummary) -> str:
+    measure = next(iter(data.known), None)
+    if measure is None or measure not in data.lead.known:
+        return ""
+    values = enumerate_words([f"{name} {value:.2f}" for name, value in data.lead.known.items()])
+    sentence = f"They were not used. Against them {data.lead.run.name} reaches {values}"
+    if len(data.runs) == 1:
+        return f"{sentence}."
+    with_known = [run for run in data.runs if measure in run.known]
+    best = max(with_known, key=lambda run: run.known[measure])
+    if best is data.lead:
+        return f"{sentence}, the most of all."
+    return f"{sentence}; the most, {measure} {best.known[measure]:.2f}, has {best.run.name}."
+
+
+def _plural(n: int, word: str) -> str:
+    return f"{n:,} {word}{'' if n == 1 else 's'}"

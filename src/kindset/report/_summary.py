@@ -1,0 +1,331 @@
+"""The first step of a report: from runs to what there is to say about them."""
+
+import warnings
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from kindset.evaluation import INDICES, EvidenceWarning, adjusted_rand
+from kindset.exceptions import InputError
+from kindset.report._checked import known_scalars
+from kindset.report._comparison import Comparison, compare_runs
+from kindset.report._provenance import Provenance, read_provenance
+from kindset.report._sections import read_parts
+from kindset.runs import Run
+
+KNOWN = ("NMI", "ACC", "ARI")
+"""Measures against known labels, as runs and tables call them."""
+
+_SAMPLED_FROM = 20_000
+_SAMPLE = 4_000
+
+# How a reader of the page would call what the library's warnings name.
+_IN_WORDS = {
+    "rank_average_": "the average rank",
+    "rank_intervals_": "the plausible ranks",
+    "pooled_": "the mean score",
+    "partitions": "clusterings",
+}
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """A run and what it has to show: `parts` by section, `sizes` by group, `known` by measure."""
+
+    run: Run
+    title: str
+    parts: dict[str, Any]
+    sizes: list[int]
+    n_noise: int
+    known: dict[str, float]
+    provenance: Provenance
+
+
+@dataclass(frozen=True)
+class Stability:
+    """How far runs agree that differ in nothing but their seed."""
+
+    method: str
+    n_clusters: int
+    n_runs: int
+    agreement: float
+    lowest: float
+
+
+@dataclass
+class DataSummary:
+    """Everything about the runs on one data set, the best run first.
+
+    `by_likelihood` says that the smallest ICL decided which run is best, not the comparison.
+    """
+
+    name: str
+    about: str
+    size: str
+    runs: list[RunSummary]
+    comparison: Comparison | None = None
+    by_likelihood: bool = False
+    stability: list[Stability] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def lead(self) -> RunSummary:
+        """The run that is shown in full."""
+        return self.runs[0]
+
+    @property
+    def known(self) -> list[str]:
+        """Measures against known labels that at least one run has."""
+        return [name for name in KNOWN if any(name in run.known for run in self.runs)]
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """How to rank the runs: the parameters of `write_report` that a comparison takes."""
+
+    indices: Sequence[str] = ("silhouette",)
+    truth: NDArray[Any] | None = None
+    n_bootstrap: int = 0
+    n_jobs: int | None = None
+    verbose: bool = False
+
+
+def summarise(runs: Sequence[Run], ranking: Ranking) -> list[DataSummary]:
+    """Group runs by their data, rank them, and read what each has to show.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        At least one.
+    ranking : Ranking
+
+    Returns
+    -------
+    summaries : list of DataSummary
+        In the order in which the data sets first occur.
+    """
+    groups = group_by_data(_distinct(runs))
+    truth = ranking.truth
+    if truth is not None and not any(len(truth) == len(group[0]) for group in groups):
+        sizes = " or ".join(str(len(group[0])) for group in groups)
+        raise InputError(f"there are {len(truth)} known labels for {sizes} samples.")
+    return [_summarise_data(group, number, ranking) for number, group in enumerate(groups)]
+
+
+def group_by_data(runs: Sequence[Run]) -> list[list[Run]]:
+    """Put runs on the same data together.
+
+    A run without a fingerprint goes with the only data set of its length, if there is one; those
+    that are left over go together by length.
+    """
+    groups: dict[Any, list[Run]] = {}
+    for run in runs:
+        key = ("", len(run)) if run.data is None else (repr(run.data), len(run))
+        groups.setdefault(key, []).append(run)
+    for key in [key for key in groups if key[0] == ""]:
+        homes = [other for other in groups if other[0] and other[1] == key[1]]
+        if len(homes) == 1:
+            groups[homes[0]].extend(groups.pop(key))
+    return list(groups.values())
+
+
+def _distinct(runs: Sequence[Run]) -> list[Run]:
+    """Give every run a name in words of its own, and details that can be asked for."""
+    found = []
+    taken: set[str] = set()
+    for run in runs:
+        wanted = str(run.name).strip() or "run"
+        name, number = wanted, 1
+        while name in taken:
+            number += 1
+            name = f"{wanted} #{number}"
+        taken.add(name)
+        details = run.details if isinstance(run.details, dict) else {}
+        exhibits = run.exhibits if isinstance(run.exhibits, dict) else {}
+        found.append(replace(run, name=name, details=details, exhibits=exhibits))
+    return found
+
+
+def _summarise_data(runs: list[Run], number: int, ranking: Ranking) -> DataSummary:
+    comparison, notes = _compare(runs, ranking)
+    summaries = []
+    for run in _in_order(runs, comparison):
+        parts, left_out = read_parts(run)
+        notes.extend(left_out)
+        summaries.append(_summarise_run(run, parts, comparison))
+    notes.extend(_strangers(runs))
+    return DataSummary(
+        name=_told(runs, "data") or f"Data set {number + 1}",
+        about=_told(runs, "about"),
+        size=_size(runs),
+        runs=summaries,
+        comparison=comparison,
+        by_likelihood=bool(_criteria(runs)),
+        stability=_stability(runs),
+        notes=notes,
+    )
+
+
+def _summarise_run(run: Run, parts: dict[str, Any], comparison: Comparison | None) -> RunSummary:
+    provenance = read_provenance(run)
+    known = {name: provenance.measured[name] for name in KNOWN if name in provenance.measured}
+    if comparison is not None and comparison.truth is not None:
+        row: Mapping[Any, Any] = (
+            comparison.ranking(next(iter(comparison.evaluations))).loc[run.name].to_dict()
+        )
+        known = {name: float(row[name.lower()]) for name in KNOWN}
+    title = run.details.get("title")
+    return RunSummary(
+        run=run,
+        title=title if isinstance(title, str) and title else str(run.method),
+        parts=parts,
+        sizes=np.unique(run.labels[run.labels != -1], return_counts=True)[1].tolist(),
+        n_noise=int((run.labels == -1).sum()),
+        known=known,
+        provenance=provenance,
+    )
+
+
+def _compare(runs: list[Run], ranking: Ranking) -> tuple[Comparison | None, list[str]]:
+    """Rank the runs if they can be ranked; return also what must be known about the ranking."""
+    if len(runs) < 2:
+        return None, []
+    parameters: dict[str, Any] = {
+        "n_bootstrap": ranking.n_bootstrap,
+        "n_jobs": ranking.n_jobs,
+        "verbose": ranking.verbose,
+    }
+    truth = ranking.truth
+    if truth is not None and len(truth) == len(runs[0]):
+        parameters["truth"] = np.unique(truth, return_inverse=True)[1]
+    notes = []
+    sampled = len(runs[0]) > _SAMPLED_FROM and _can_sample(ranking)
+    if sampled:
+        parameters["sample_size"] = _SAMPLE
+        notes.append(f"The scores are estimated from {_SAMPLE:,} of the {len(runs[0]):,} samples.")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            comparison = compare_runs(
+                runs, ranking.indices, noise="drop", random_state=0, **parameters
+            )
+        except InputError as error:
+            return None, [f"The runs are not ranked: {error}"]
+    return comparison, [*notes, *_cautions(caught, comparison)]
+
+
+def _cautions(caught: list[warnings.WarningMessage], comparison: Comparison) -> list[str]:
+    """Return what a reader must know; pass on what only a developer must."""
+    if len(comparison.spaces) == 1:
+        # The library's cautions are about the choice between spaces, and there is none.
+        caught = [w for w in caught if not issubclass(w.category, EvidenceWarning)]
+    told = []
+    for warning in caught:
+        if issubclass(warning.category, UserWarning):
+            told.append(in_words(str(warning.message)))
+        else:
+            warnings.warn_explicit(
+                warning.message, warning.category, warning.filename, warning.lineno
+            )
+    return list(dict.fromkeys(told))
+
+
+def _can_sample(ranking: Ranking) -> bool:
+    return ranking.n_bootstrap == 0 and all(
+        INDICES[index].sampled is not None for index in ranking.indices
+    )
+
+
+def in_words(sentence: str) -> str:
+    """Say a warning of the library without the names of attributes."""
+    for name, words in _IN_WORDS.items():
+        sentence = sentence.replace(name, words)
+    return sentence
+
+
+def _in_order(runs: list[Run], comparison: Comparison | None) -> list[Run]:
+    """Return the runs, the best first.
+
+    Mixtures of the same answers have a likelihood, which says more about them than any index.
+    """
+    criteria = _criteria(runs)
+    if criteria:
+        return sorted(runs, key=lambda run: criteria[run.name])
+    if comparison is None:
+        return runs
+    by_name = {run.name: run for run in runs}
+    return [by_name[name] for name in comparison.consensus().index]
+
+
+def _criteria(runs: Sequence[Run]) -> dict[str, float]:
+    """Return the ICL of every run, nothing if they are not all mixtures for surveys."""
+    found = {run.name: known_scalars(run.metrics).get("icl") for run in runs}
+    survey = all(run.details.get("kind") == "survey" for run in runs)
+    values = {name: icl for name, icl in found.items() if icl is not None}
+    return values if survey and len(values) == len(runs) > 1 else {}
+
+
+def _told(runs: Sequence[Run], key: str) -> str:
+    """Return the first words that a run tells under a key."""
+    told = (run.details.get(key) for run in runs)
+    return next((words for words in told if isinstance(words, str) and words), "")
+
+
+_UNITS = {
+    "survey": ("respondents", "questions"),
+    "images": ("images", "pixels"),
+    "features": ("rows", "features"),
+}
+
+
+def _size(runs: Sequence[Run]) -> str:
+    rows, columns = _UNITS.get(_told(runs, "kind"), ("samples", "columns"))
+    n = f"{len(runs[0]):,} {rows}"
+    shape = next((run.data.shape for run in runs if run.data is not None), ())
+    if not all(isinstance(size, int) for size in shape) or len(shape) < 2:
+        return n
+    if len(shape) == 2:
+        return f"{n}, {shape[1]:,} {columns}"
+    return f"{n} of {' × '.join(str(size) for size in shape[1:3])} pixels"
+
+
+def _strangers(runs: Sequence[Run]) -> list[str]:
+    """Name the runs that are only taken to be on the same data."""
+    unknown = [run.name for run in runs if run.data is None]
+    if not unknown or len(runs) == 1:
+        return []
+    few = ", ".join(unknown[:3]) + (f" and {len(unknown) - 3} more" if len(unknown) > 3 else "")
+    return [f"No record tells the data of {few}; that they are the same is taken from the number."]
+
+
+def _stability(runs: Sequence[Run]) -> list[Stability]:
+    """Compare runs with the same method, parameters and number of groups, but other seeds."""
+    alike: dict[Any, list[Run]] = defaultdict(list)
+    for run in runs:
+        parameters = run.parameters if isinstance(run.parameters, dict) else {}
+        fixed = {k: v for k, v in parameters.items() if k not in ("seed", "random_state")}
+        alike[str(run.method), run.n_clusters, repr(sorted(fixed.items(), key=repr))].append(run)
+    found = []
+    for (method, k, _), members in alike.items():
+        if len({str(run.seed) for run in members}) < 2:
+            continue
+        pairs = [adjusted_rand(a.labels, b.labels) for a, b in combinations(members[:12], 2)]
+        found.append(
+            Stability(method, k, len(members), float(np.mean(pairs)), float(np.min(pairs)))
+        )
+    return sorted(found, key=lambda s: -s.agreement)
+
+
+def rank_table(comparison: Comparison, index: str) -> pd.DataFrame:
+    """Return the ranking by one index, best run first, with the other strategies as ranks."""
+    table = comparison.ranking(index)
+    for strategy in ("rank_average", "pooled", "paired"):
+        if strategy in table:
+            table[strategy] = table[strategy].rank(ascending=False)
+    return table

@@ -1,0 +1,111 @@
+"""Drawing with little: elements whose text is always escaped, and scales."""
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup, escape
+
+
+def tag(name: str, *inside: Any, **attributes: Any) -> Markup:
+    """Return an element; everything that is not markup already is escaped.
+
+    Parameters
+    ----------
+    name : str
+        Name of the element.
+    *inside : object
+        Text and elements in it.
+    **attributes : object
+        ``class_`` stands for ``class``, an underscore within a name for a hyphen. None leaves the
+        attribute out; numbers are rounded to tenths.
+
+    Examples
+    --------
+    >>> from kindset.report._svg import tag
+    >>> tag("text", "a < b", x=1.26, class_="note")
+    Markup('<text x="1.3" class="note">a &lt; b</text>')
+    """
+    given = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(_short(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return Markup(f"<{name}{given}>{joined(inside)}</{name}>")
+
+
+def joined(parts: Iterable[Any]) -> Markup:
+    """Put elements and texts one after the other."""
+    return Markup("").join(parts)
+
+
+def drawing(width: float, height: float, label: str, *inside: Any, class_: str = "") -> Markup:
+    """Return a picture of that many units, which a screen reader calls `label`."""
+    return tag(
+        "svg", tag("title", label), *inside,
+        viewBox=f"0 0 {_short(width)} {_short(height)}", role="img", aria_label=label,
+        class_=f"chart {class_}".strip(), style=f"--width:{_short(width)}",
+    )  # fmt: skip
+
+
+def path(points: Iterable[tuple[float, float]]) -> str:
+    """Return the data of a line through points."""
+    return "M" + "L".join(f"{_short(float(x))} {_short(float(y))}" for x, y in points)
+
+
+def dots(points: Iterable[tuple[float, float]]) -> str:
+    """Return the data of lines of no length: with round ends they are dots."""
+    return "".join(f"M{_short(float(x))} {_short(float(y))}h0" for x, y in points)
+
+
+def shorten(text: str, length: int = 24) -> str:
+    """Cut a long name in the middle, where names of runs differ least."""
+    if len(text) <= length:
+        return text
+    half = (length - 1) // 2
+    return f"{text[: length - 1 - half]}…{text[len(text) - half :]}"
+
+
+class Scale:
+    """Maps values to places, linearly.
+
+    Parameters
+    ----------
+    values : iterable of float
+        What must fit; a single value gets room around it.
+    start, stop : float
+        Places of the smallest and the largest.
+    """
+
+    def __init__(self, values: Iterable[float], start: float, stop: float) -> None:
+        found = list(values) or [0.0]
+        self.low, self.high = float(min(found)), float(max(found))
+        if self.high - self.low <= 1e-12 * max(1.0, abs(self.high)):
+            room = 0.5 * max(1.0, abs(self.high))
+            self.low, self.high = self.low - room, self.high + room
+        self.start, self.stop = start, stop
+
+    def __call__(self, value: float) -> float:
+        share = (value - self.low) / (self.high - self.low)
+        return self.start + share * (self.stop - self.start)
+
+    def ticks(self, n: int = 5) -> list[float]:
+        """Return about n round values within the scale."""
+        rough = (self.high - self.low) / max(n, 1)
+        unit = 10.0 ** math.floor(math.log10(rough))
+        step = next(m * unit for m in (1, 2, 5, 10) if m * unit >= rough * 0.99)
+        first = math.ceil(self.low / step - 1e-9)
+        last = math.floor(self.high / step + 1e-9)
+        return [k * step for k in range(first, last + 1)]
+
+
+def tick_label(value: float) -> str:
+    """Write a value as short as it can be read."""
+    return f"{value:,.6g}".replace("-", "−")
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, (float, np.floating)):
+        return f"{value:.1f}".removesuffix(".0")
+    return value

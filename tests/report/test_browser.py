@@ -1,0 +1,186 @@
+"""The page in a real browser, from disk, with the network cut off.
+
+Screenshots are kept in `.artifacts/`, to be looked at.
+"""
+
+import shutil
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
+ARTIFACTS = Path(__file__).parents[2] / ".artifacts"
+
+pytestmark = pytest.mark.skipif(
+    BROWSER is None, reason="needs Chromium on the path; `make browser` installs it"
+)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def visit(browser, demo_report):
+    """Open the report; at the end, complain of anything the page complained of or asked for."""
+    complaints, contexts = [], []
+
+    def open_page(width=1280, height=900, **options):
+        context = browser.new_context(
+            viewport={"width": width, "height": height}, offline=True, **options
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", lambda dialog: complaints.append("a dialog opened"))
+        page.on(
+            "request",
+            lambda request: (
+                None
+                if request.url.startswith(("file:", "data:"))
+                else complaints.append(request.url)
+            ),
+        )
+        page.goto(demo_report.as_uri())
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+def keep(page, name):
+    ARTIFACTS.mkdir(exist_ok=True)
+    page.screenshot(path=ARTIFACTS / f"report-{name}.png", full_page=True)
+
+
+def test_screens(visit):
+    for name, width, scheme in (("wide", 1280, "light"), ("narrow", 390, "dark")):
+        keep(visit(width, color_scheme=scheme), name)
+
+
+@pytest.mark.parametrize("width", [360, 768])
+def test_the_page_never_scrolls_sideways(visit, width):
+    page = visit(width)
+    page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def column(page, table, number):
+    return page.locator(f"{table} tbody tr > :nth-child({number})").all_inner_texts()
+
+
+def test_tables_are_sorted_by_a_click(visit):
+    page = visit()
+    table = "[aria-label='Ranking by Silhouette'] >> nth=1 >> table"
+    heading = page.locator(f"{table} >> th >> nth=3")
+    scores = column(page, table, 4)
+    heading.get_by_role("button").click()
+    assert heading.get_attribute("aria-sort") == "ascending"
+    assert column(page, table, 4) == sorted(scores, key=float)
+    heading.get_by_role("button").press("Enter")
+    assert heading.get_attribute("aria-sort") == "descending"
+    assert column(page, table, 4) == sorted(scores, key=float, reverse=True)
+    page.locator(f"{table} >> th >> nth=1").get_by_role("button").click()
+    assert heading.get_attribute("aria-sort") is None
+    names = column(page, table, 2)
+    assert [name.split()[1] for name in names[:-1]] == ["k=8"] * 4 + ["k=10"] * 4
+    assert names[-1] == "unmasking"
+
+
+def test_an_image_opens_with_the_prototypes_aligned_to_it(visit):
+    page = visit()
+    viewer = page.locator("#viewer")
+    first = page.locator("main button.tile").first
+    first.click()
+    assert viewer.is_visible()
+    assert page.locator("#viewer-prototypes li").count() == 10
+    winner = page.locator("#viewer-prototypes li.winner")
+    assert winner.count() == 1
+    assert winner.inner_text().startswith("Cluster 1 ✓")
+    distances = page.locator("#viewer-prototypes li > :nth-child(3)").all_inner_texts()
+    assert min(distances, key=float) == distances[0]
+    assert "Every prototype, aligned" in page.locator("#viewer-note").inner_text()
+    ARTIFACTS.mkdir(exist_ok=True)
+    page.screenshot(path=ARTIFACTS / "report-viewer.png")
+    page.locator("#viewer-close").click()
+    assert not viewer.is_visible()
+
+    first.focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert viewer.is_visible()
+    page.keyboard.press("Escape")
+    assert not viewer.is_visible()
+    # The keyboard is back where it was.
+    assert page.evaluate("document.activeElement.dataset.sample") == "1"
+
+
+def test_light_and_dark(visit):
+    page = visit(color_scheme="light")
+
+    def brightness():
+        colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        return sum(int(part) for part in colour.strip("rgb()").split(","))
+
+    button = page.locator("#theme")
+    assert button.inner_text() == "Dark"
+    light = brightness()
+    button.click()
+    assert button.inner_text() == "Light"
+    assert brightness() < light / 3
+    page.reload()
+    assert brightness() < light / 3
+    page.locator("#theme").press("Enter")
+    assert brightness() == light
+
+
+def test_folded_runs_open_by_keyboard(visit):
+    page = visit()
+    folded = page.locator("details.run").first
+    inside = folded.locator("article").first
+    assert not inside.is_visible()
+    folded.locator("> summary").press("Enter")
+    assert inside.is_visible()
+
+
+def test_the_keyboard_skips_to_the_content(visit):
+    page = visit()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+
+
+def test_everything_has_a_name(visit):
+    page = visit()
+    nameless = page.evaluate(
+        """[...document.querySelectorAll("button, a, svg, [role=img], [role=region]")]
+        .filter((e) => !(e.getAttribute("aria-label") || e.textContent.trim()))
+        .map((e) => e.outerHTML.slice(0, 120))"""
+    )
+    assert nameless == []
+    levels = page.evaluate(
+        "[...document.querySelectorAll('main h2, main h3, main h4')].map((h) => +h.tagName[1])"
+    )
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    assert page.locator("main").count() == page.locator("header").count() == 1
+
+
+def test_paper(visit):
+    page = visit()
+    ARTIFACTS.mkdir(exist_ok=True)
+    pdf = page.pdf(path=ARTIFACTS / "report.pdf", format="A4", print_background=True)
+    assert len(pdf) > 100_000
+    page.emulate_media(media="print")
+    folded = page.locator("details.run article").first
+    assert folded.is_visible()
+    assert not page.locator("#theme").is_visible()

@@ -1,0 +1,91 @@
+"""`kindset report` as a user meets it."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from report_runs import feature_run, image_run
+from sklearn.datasets import load_digits
+
+from kindset.runs import Run
+
+
+@pytest.fixture
+def runs(folder):
+    image_run(10, 0).save(folder / "runs" / "a")
+    image_run(8, 0).save(folder / "runs" / "b")
+    feature_run().save(folder / "c")
+    return folder / "runs"
+
+
+def test_report(kindset, runs, folder):
+    code, out, err = kindset("report", runs, "c", "--title", "All <i>of</i> it")
+    assert code == 0, err
+    assert "Report: report.html" in out
+    html = (folder / "report.html").read_text()
+    assert "<h1>All &lt;i&gt;of&lt;/i&gt; it</h1>" in html
+    assert html.count("<article") > 20
+
+    code, _, err = kindset("report", "c")
+    assert code == 2
+    assert "report.html exists already" in err.replace("\n", " ")
+    assert (folder / "report.html").read_text() == html
+    code, out, _ = kindset("report", "c", "--force", "--json")
+    assert code == 0
+    told = json.loads(out)
+    assert told["runs"] == 1
+    assert told["bytes"] == (folder / "report.html").stat().st_size
+
+
+def test_truth_is_shown_beside(kindset, runs, folder):
+    pd.DataFrame({"label": load_digits().target}).to_csv("truth.csv", index=False)
+    code, _, err = kindset("report", runs, "--truth", "truth.csv", "--index", "silhouette,dunn")
+    assert code == 0, err
+    html = (folder / "report.html").read_text()
+    assert "ACC" in html
+    assert "The same by Dunn" in html
+
+
+def test_other_programs_results(kindset, folder):
+    rng = np.random.default_rng(0)
+    for i in range(3):
+        np.savez(f"{i}.npz", labels=np.arange(30) % (i + 2), embedding=rng.normal(size=(30, 3)))
+    code, _, err = kindset("report", "0.npz", "1.npz", "2.npz", "--out", "x.html", "--bootstrap", 5)
+    assert code == 0, err
+    assert "30 samples" in (folder / "x.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["none"], "there is no file or folder none"),
+        (["c", "--out", "runs"], "runs is a folder"),
+        (["c", "--out", "no/such/r.html"], "there is no folder no/such"),
+        (["c", "--index", "gap"], "index='gap' is unknown"),
+        (["c", "--index", ","], "must name one or more"),
+        (["c", "--truth", "short.csv"], "3 known labels for 80 samples"),
+        (["c", "--bootstrap", "-1"], "n_bootstrap"),
+    ],
+)
+def test_wrong_input(kindset, runs, folder, arguments, message):
+    pd.DataFrame({"label": [0, 1, 1]}).to_csv("short.csv", index=False)
+    code, _, err = kindset("report", *arguments)
+    assert code == 2
+    assert message in err.replace("\n", " ")
+    assert "Traceback" not in err
+    assert not (folder / "report.html").exists()
+
+
+def test_a_damaged_run_is_refused(kindset, runs, folder):
+    (runs / "a" / "labels.npy").write_bytes(b"\x93NUMPY")
+    code, _, err = kindset("report", runs)
+    assert code == 2
+    assert "Traceback" not in err
+
+
+def test_damaged_parts_are_left_out(kindset, folder):
+    Run([0, 0, 1], name="odd", details={"survey": {"segments": 3}, "kind": 5}).save(folder / "odd")
+    code, _, err = kindset("report", "odd")
+    assert code == 0, err
+    assert "Left out of odd: the survey profiles" in (folder / "report.html").read_text()

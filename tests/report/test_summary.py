@@ -1,0 +1,156 @@
+"""What a report says about runs, before anything is drawn."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from report_runs import feature_run, image_run, merging_run, survey_run
+from sklearn.datasets import load_digits
+
+from kindset.exceptions import InputError
+from kindset.report._images import BORDERLINE, TYPICAL
+from kindset.report._prose import enumerate_words, tell
+from kindset.report._summary import Ranking, group_by_data, in_words, summarise
+from kindset.runs import Run, fingerprint
+
+
+def told(summary):
+    return dict(tell(summary))
+
+
+def blobs(n=60, k=3, seed=0):
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n) % k
+    return labels, rng.normal(size=(n, 2)) + 8 * labels[:, None]
+
+
+def test_runs_are_grouped_by_their_data():
+    a, b = np.zeros((4, 1)), np.ones((4, 1))
+    runs = [
+        Run([0, 0, 1, 1], name="a1", data=fingerprint(a)),
+        Run([0, 0, 1, 1], name="b1", data=fingerprint(b)),
+        Run([0, 1], name="short"),
+        Run([0, 1, 1, 1], name="a2", data=fingerprint(a)),
+        Run([0, 1, 1, 1], name="unknown"),
+    ]
+    names = [[run.name for run in group] for group in group_by_data(runs)]
+    assert names == [["a1", "a2"], ["b1"], ["short"], ["unknown"]]
+    names = [[run.name for run in group] for group in group_by_data([runs[0], runs[2], runs[4]])]
+    assert names == [["a1", "unknown"], ["short"]]
+
+
+def test_a_run_of_unknown_data_is_named():
+    labels, space = blobs()
+    runs = [Run(labels, space, name="ours", data=fingerprint(space)), Run(labels, name="theirs")]
+    (summary,) = summarise(runs, Ranking())
+    assert any("No record tells the data of theirs" in note for note in summary.notes)
+
+
+def test_the_comparison_decides_which_run_leads():
+    labels, space = blobs()
+    worse = np.where(np.arange(60) < 20, labels, (labels + 1) % 3)
+    other = np.column_stack([space, np.random.default_rng(1).normal(size=60)])
+    runs = [Run(worse, space, name="worse"), Run(labels, other, name="right")]
+    (summary,) = summarise(runs, Ranking())
+    assert summary.lead.run.name == "right"
+    assert (
+        "right comes first among 2 clusterings, by Silhouette in 2 different spaces"
+        in told(summary)["Found"]
+    )
+    assert any("only 2 clusterings" in note for note in summary.notes)
+
+
+def test_the_likelihood_decides_among_mixtures():
+    runs = [survey_run("god", 2), survey_run("god", 3)]
+    (summary,) = summarise(runs, Ranking())
+    assert summary.by_likelihood
+    assert summary.lead.run.name == "god-k3"
+    words = told(summary)
+    assert words["What"].startswith("944 respondents, 6 questions. 944 voters")
+    assert "ICL is 17,100; the next, god-k2, has 17,190" in words["Found"]
+    assert "one space alone cannot tell" in words["How sure"]
+    assert "probability of" in words["How sure"]
+    assert summary.notes == []
+
+
+def test_known_labels_are_told_and_not_used():
+    truth = load_digits().target
+    runs = [image_run(10, 0), image_run(10, 1)]
+    (without,) = summarise(runs, Ranking())
+    (given,) = summarise(runs, Ranking(truth=truth))
+    assert [run.run.name for run in without.runs] == [run.run.name for run in given.runs]
+    assert set(without.lead.known) == {"NMI", "ARI"}
+    assert set(given.lead.known) == {"NMI", "ACC", "ARI"}
+    assert given.lead.known["NMI"] == pytest.approx(without.lead.known["NMI"])
+    assert "They were not used" in told(without)["Known labels"]
+
+
+def test_known_labels_of_another_length_are_refused():
+    with pytest.raises(InputError, match="3 known labels for 80 samples"):
+        summarise([feature_run()], Ranking(truth=np.array([0, 1, 1])))
+
+
+def test_seeds_are_compared():
+    (summary,) = summarise([image_run(10, 0), image_run(10, 1), image_run(8, 0)], Ranking())
+    (stability,) = summary.stability
+    assert (stability.method, stability.n_clusters, stability.n_runs) == ("kmeans", 10, 2)
+    assert 0.3 < stability.lowest <= stability.agreement <= 1
+
+
+def test_runs_that_cannot_be_ranked_are_shown_all_the_same():
+    runs = [Run([0, 1, 1], name="a"), Run([0, 0, 1], name="b")]
+    (summary,) = summarise(runs, Ranking())
+    assert summary.comparison is None
+    assert any("are not ranked: none of the runs has a space" in note for note in summary.notes)
+    (alone,) = summarise(runs[:1], Ranking())
+    assert "says nothing about how sure" in told(alone)["How sure"]
+
+
+@pytest.mark.parametrize("labels", [[0] * 60, list(range(60)), [-1] * 60, [-1, *[0] * 59]])
+def test_odd_partitions(labels):
+    usual, space = blobs()
+    runs = [Run(usual, space, name="usual"), Run(labels, space, name="odd")]
+    (summary,) = summarise(runs, Ranking())
+    assert len(summary.runs) == 2
+    assert told(summary)["Found"]
+
+
+def test_noise_is_counted():
+    labels, space = blobs()
+    (summary,) = summarise([Run(np.where(labels == 2, -1, labels), space)], Ranking())
+    assert summary.lead.n_noise == 20
+    assert "2 groups of 20, and 20 left out as noise" in told(summary)["Found"]
+
+
+def test_names_are_told_apart():
+    runs = [replace(feature_run(), name="same"), replace(feature_run(), name="same")]
+    (summary,) = summarise(runs, Ranking())
+    assert {run.run.name for run in summary.runs} == {"same", "same #2"}
+
+
+def test_sections():
+    survey = summarise([survey_run("god", 3)], Ranking())[0].lead.parts["survey"]
+    assert len(survey.segments) == 3
+    assert survey.segments[0].typical[0].probabilities[0] > 0.9
+    best = survey.segments[0].traits[0]
+    assert best.share > best.overall
+    assert survey.criterion == "icl"
+
+    images = summarise([image_run()], Ranking())[0].lead.parts["images"]
+    assert len(images.members(0, TYPICAL)) == 8
+    assert len(images.members(9, BORDERLINE)) == 6
+    assert sum(images.sizes) == 1797
+
+    merging = summarise([merging_run()], Ranking())[0].lead.parts["merging"]
+    assert (merging.n_cells, merging.n_trees) == (60, 10)
+
+    features = summarise([feature_run()], Ranking())[0].lead.parts["features"]
+    assert features.reach == 2
+    assert features.groups[0].share == 0.5
+
+
+def test_words():
+    assert enumerate_words(["a"]) == "a"
+    assert enumerate_words(["a", "b", "c"]) == "a, b and c"
+    assert enumerate_words(list("abcdefg"), 4) == "a, b, c and 4 more"
+    assert in_words("There are 3 partitions.") == "There are 3 clusterings."
