@@ -13,11 +13,13 @@ from kindset._version import __version__
 _LAZY = {
     "AdaptiveEvaluation": "kindset.evaluation",
     "OrdinalMixture": "kindset.ordinal",
+    "UnmaskingClustering": "kindset.unmasking",
     "datasets": None,
     "evaluation": None,
     "ordinal": None,
     "report": None,
     "runs": None,
+    "unmasking": None,
 }
 
 __all__ = ["__version__", *sorted(_LAZY)]

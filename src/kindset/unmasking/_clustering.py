@@ -1,0 +1,436 @@
+"""The estimator: many small cells, joined where they cannot be told apart."""
+
+import warnings
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
+from sklearn.metrics import pairwise_distances
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from kindset.exceptions import InputError
+from kindset.unmasking._augment import augment_images, image_shape
+from kindset.unmasking._cells import INITS, Cells, dissolve_small, given_cells, means, nearest
+from kindset.unmasking._graph import CUTS, cluster_graph
+from kindset.unmasking._merging import MERGINGS, Hierarchy, agglomerate, largest_fall
+from kindset.unmasking._pairs import (
+    CLASSIFIERS,
+    SCORINGS,
+    FloatArray,
+    IntArray,
+    Unmasking,
+    split,
+)
+
+_DTYPES = [np.float32, np.float64]
+_SAMPLES_PER_CELL = 8
+
+
+class UnmaskingClustering(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+):
+    """Clustering by unmasking: groups that a classifier cannot tell apart belong together.
+
+    The samples are first divided into many small cells. For neighbouring cells a linear classifier
+    learns to tell one half of their samples apart and is tested on the other half; the features
+    that helped it most are removed, and it has to try again. Cells that are told apart badly
+    belong together.
+
+    Parameters
+    ----------
+    n_clusters : int or None, default=8
+        Number of clusters. None finds it: with the graph, where modularity is highest; with greedy
+        merging, before the merge whose score falls most.
+    n_initial : int, default=2000
+        Number of cells, if there are at least eight samples for each; fewer otherwise.
+    init : {"kmeans", "random", "augment"} or array-like of shape (n_samples,), default="kmeans"
+        How cells are formed: by k-means; by random samples, each with those that are nearest to
+        it; by each image with transformed copies of it; or the cell of each sample.
+    n_iterations : int, default=8
+        How many times a pair is told apart, with fewer features each time.
+    n_removed : int or None, default=None
+        Number of features removed after each iteration; by default an equal share, so that some
+        are left for the last one.
+    C : float, default=1.0
+        Weight of the errors in the classifier's objective, as in scikit-learn's `LinearSVC`.
+    classifier : {"svm", "ridge", "logistic"}, default="svm"
+        Linear classifier: squared hinge, squared, or logistic loss.
+    scoring : {"accuracy", "balanced", "shrunk", "margin"}, default="accuracy"
+        How a pair's accuracy is counted: the share of all test samples; the mean of both groups'
+        shares; the same with one sample added to each group, half right; the same with samples
+        close to the boundary counted in part. The score of a pair is one minus its mean.
+    linkage : {"graph", "greedy"}, default="graph"
+        Join cells all at once, as communities of the graph whose edges are the scores; or merge
+        greedily by rounds, with new scores for the merged clusters.
+    cut : {"modularity", "spectral"}, default="modularity"
+        How the graph is cut.
+    merging : {"matching", "nearest", "mutual"}, default="matching"
+        Greedy merging in a round: every cluster with its best partner, but none twice; the same
+        with chains; only pairs that prefer each other.
+    assign : {"cell", "centroid"}, default="cell"
+        The cluster of a new sample: that of the nearest cell, or of the nearest centroid.
+    n_candidates : int or None, default=6
+        Only pairs of which one is among that many nearest to the other are scored; None scores
+        all.
+    max_per_cluster : int or None, default=120
+        Largest number of samples of a group that take part in its scores, drawn at random.
+    cross_fit : bool, default=True
+        Whether the halves for training and testing also change places.
+    consolidate : bool, default=True
+        Whether `labels_` follow the same rule as `predict`. Only with centroids, or with cells
+        that were given, can it make a difference.
+    image_shape : tuple of int, default=None
+        Shape of the images, for ``init="augment"``; square ones are recognised.
+    augmentations : sequence of str
+        What is done to the copies; see `augment_images`.
+    n_copies : int, default=8
+        Number of copies of each image.
+    random_state : int, RandomState instance or None, default=None
+        Seed of cells, halves and cuts.
+    n_jobs : int, default=None
+        Number of threads. The result does not depend on it.
+    verbose : int, default=0
+        Whether to show progress.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each sample, the largest cluster first.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        Mean of each cluster.
+    n_clusters_ : int
+        Number of clusters found.
+    initial_labels_ : ndarray of shape (n_samples,)
+        Cell of each sample.
+    cell_centers_ : ndarray of shape (n_cells, n_features)
+        The point that stands for each cell.
+    cell_labels_ : ndarray of shape (n_cells,)
+        Cluster of each cell.
+    merge_tree_ : ndarray of shape (n_cells - 1, 4)
+        All merges from cells to one cluster in the form of `scipy.cluster.hierarchy.linkage`.
+    merge_scores_ : ndarray of shape (n_cells - 1,)
+        Score of each merge: high where the merged clusters were hard to tell apart.
+    curves_ : ndarray of shape (n_cells - 1, n_iterations)
+        Accuracies between the two clusters of each merge as features went.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if the training data had names that are all strings.
+
+    See Also
+    --------
+    unmask : The accuracy curve of two groups of samples.
+
+    Notes
+    -----
+    The classifiers see the features as they are: scale them like for any linear SVM, for example
+    pixels from 0 to 1. 32-bit data are worked on in 32 bits. Beside the data, memory is needed for
+    one copy of the samples that take part and 8 to 16 bytes for each two cells. Ctrl-C ends a fit
+    with `KeyboardInterrupt` and leaves the estimator as it was: nothing is kept half merged.
+
+    References
+    ----------
+    M.-I. Georgescu and R. T. Ionescu, "Clustering images by unmasking – a new baseline",
+    ICIP (2019).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from kindset import UnmaskingClustering
+    >>> from kindset.evaluation import clustering_accuracy
+    >>> digits = load_digits()
+    >>> model = UnmaskingClustering(10, random_state=0).fit(digits.data / 16)
+    >>> clustering_accuracy(digits.target, model.labels_) > 0.8
+    True
+    """
+
+    def __init__(
+        self,
+        n_clusters: int | None = 8,
+        *,
+        n_initial: int = 2000,
+        init: str | Sequence[int] | IntArray = "kmeans",
+        n_iterations: int = 8,
+        n_removed: int | None = None,
+        C: float = 1.0,
+        classifier: str = "svm",
+        scoring: str = "accuracy",
+        linkage: str = "graph",
+        cut: str = "modularity",
+        merging: str = "matching",
+        assign: str = "cell",
+        n_candidates: int | None = 6,
+        max_per_cluster: int | None = 120,
+        cross_fit: bool = True,
+        consolidate: bool = True,
+        image_shape: Sequence[int] | None = None,
+        augmentations: Sequence[str] = ("noise", "rotation", "crop", "illumination"),
+        n_copies: int = 8,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.n_initial = n_initial
+        self.init = init
+        self.n_iterations = n_iterations
+        self.n_removed = n_removed
+        self.C = C
+        self.classifier = classifier
+        self.scoring = scoring
+        self.linkage = linkage
+        self.cut = cut
+        self.merging = merging
+        self.assign = assign
+        self.n_candidates = n_candidates
+        self.max_per_cluster = max_per_cluster
+        self.cross_fit = cross_fit
+        self.consolidate = consolidate
+        self.image_shape = image_shape
+        self.augmentations = augmentations
+        self.n_copies = n_copies
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @classmethod
+    def paper(
+        cls, n_clusters: int | None = 8, n_initial: int = 1000, **parameters: Any
+    ) -> "UnmaskingClustering":
+        """Return an estimator set as in the publication, as far as that can be read literally.
+
+        Random cells, all pairs, eight iterations, plain accuracy, greedy merging of every cluster
+        with its best partner, and new samples by the nearest centroid.
+
+        Parameters
+        ----------
+        n_clusters : int or None, default=8
+        n_initial : int, default=1000
+        **parameters
+            Any others that shall differ.
+        """
+        literal = {
+            "init": "random", "linkage": "greedy", "merging": "nearest", "scoring": "accuracy",
+            "assign": "centroid", "n_candidates": None, "cross_fit": False,
+        }  # fmt: skip
+        return cls(n_clusters, n_initial=n_initial, **{**literal, **parameters})
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the clusters.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : UnmaskingClustering
+        """
+        X = validate_data(self, X, dtype=_DTYPES, order="C", ensure_min_samples=2)
+        self._check_parameters(len(X))
+        rng = check_random_state(self.random_state)
+        samples, cells = self._make_cells(X, rng)
+        hierarchy, n_clusters = self._join(samples, cells, rng)
+        self._store(X, cells, hierarchy, hierarchy.cut(n_clusters))
+        return self
+
+    def predict(self, X: Any) -> IntArray:
+        """Return the cluster of each sample, by the nearest cell or centroid (see `assign`)."""
+        X = self._validate(X)
+        if self.assign == "cell":
+            return self.cell_labels_[nearest(X, self.cell_centers_)]
+        return nearest(X, self.cluster_centers_)
+
+    def transform(self, X: Any) -> FloatArray:
+        """Return the distances to the clusters' means, of shape (n_samples, n_clusters)."""
+        return pairwise_distances(self._validate(X), self.cluster_centers_)
+
+    def unmask(self, A: Any, B: Any) -> FloatArray:
+        """Return the accuracies with which two groups of samples are told apart as features go.
+
+        Parameters
+        ----------
+        A, B : array-like of shape (n_samples, n_features)
+            The groups, of at least two samples each; all take part.
+
+        Returns
+        -------
+        curve : ndarray of shape (n_iterations,)
+        """
+        self._check_settings()
+        A, B = (
+            check_array(group, dtype=_DTYPES, ensure_min_samples=2, input_name=name)
+            for name, group in (("A", A), ("B", B))
+        )
+        if A.shape[1] != B.shape[1]:
+            raise InputError(f"A has {A.shape[1]} features, B has {B.shape[1]}.")
+        rng = check_random_state(self.random_state)
+        groups = [split(np.arange(len(A)), rng), split(len(A) + np.arange(len(B)), rng)]
+        X = np.concatenate([A, B])
+        return self._unmasking().curves(X, groups, np.array([[0, 1]]))[0]
+
+    def _unmasking(self) -> Unmasking:
+        return Unmasking(
+            n_iterations=self.n_iterations, n_removed=self.n_removed, C=float(self.C),
+            classifier=self.classifier, scoring=self.scoring, cross_fit=bool(self.cross_fit),
+            n_jobs=self.n_jobs, verbose=bool(self.verbose),
+        )  # fmt: skip
+
+    def _make_cells(
+        self, X: NDArray[Any], rng: np.random.RandomState
+    ) -> tuple[NDArray[Any], Cells]:
+        """Return the samples that are compared, and their cells."""
+        if not isinstance(self.init, str):
+            cells = given_cells(X, self.init)
+        elif self.init == "augment":
+            shape = image_shape(X.shape[1], self.image_shape)
+            images, origin = augment_images(
+                X.reshape(-1, *shape), self.n_copies, transformations=self.augmentations,
+                random_state=rng,
+            )  # fmt: skip
+            return images.reshape(len(images), -1), Cells(origin, X.copy())
+        else:
+            wanted = max(len(X) // _SAMPLES_PER_CELL, self.n_clusters or 1)
+            cells = INITS[self.init](X, min(self.n_initial, wanted, len(X)), rng)
+        return X, dissolve_small(X, cells, self.n_clusters or 1)
+
+    def _join(
+        self, X: NDArray[Any], cells: Cells, rng: np.random.RandomState
+    ) -> tuple[Hierarchy, int]:
+        """Return the merges of all cells, and the number of clusters to stop at."""
+        if self.n_clusters is not None and len(cells) < self.n_clusters:
+            warnings.warn(
+                f"There are only {len(cells)} cells that hold enough different samples: "
+                f"{len(cells)} clusters were found instead of {self.n_clusters}.",
+                stacklevel=3,
+            )
+        wanted = None if self.n_clusters is None else min(self.n_clusters, len(cells))
+        members = cells.members()
+        common = {"n_candidates": self.n_candidates, "max_size": self.max_per_cluster, "rng": rng}
+        if self.linkage == "graph":
+            return cluster_graph(
+                X, members, self._unmasking(), cut=self.cut, n_clusters=wanted, **common
+            )
+        hierarchy = agglomerate(X, members, self._unmasking(), merging=self.merging, **common)
+        return hierarchy, wanted or largest_fall(hierarchy.scores)
+
+    def _store(
+        self, X: NDArray[Any], cells: Cells, hierarchy: Hierarchy, cell_labels: IntArray
+    ) -> None:
+        """Set the fitted attributes, the largest cluster first."""
+        # With augmentation the samples of a cell are one image and its copies: cell i is image i.
+        own = cells.labels if len(cells.labels) == len(X) else np.arange(len(X))
+        labels = cell_labels[own]
+        centers = means(X, labels, int(cell_labels.max()) + 1)
+        self.initial_labels_ = own
+        self.cell_centers_, self.cell_labels_ = cells.centers, cell_labels
+        self.cluster_centers_ = centers
+        if self.consolidate:
+            labels = self.predict(X)
+        sizes = np.bincount(labels, minlength=len(centers))
+        order = np.lexsort((np.arange(len(centers)), -sizes))
+        rank = np.argsort(order)
+        self.labels_, self.cell_labels_ = rank[labels], rank[cell_labels]
+        self.cluster_centers_ = centers[order]
+        self.n_clusters_ = self._n_features_out = len(centers)
+        self.merge_tree_, self.merge_scores_ = hierarchy.tree, hierarchy.scores
+        self.curves_ = hierarchy.curves
+
+    def _validate(self, X: Any) -> NDArray[Any]:
+        check_is_fitted(self, "cluster_centers_")
+        return validate_data(self, X, dtype=_DTYPES, order="C", reset=False)
+
+    def _check_parameters(self, n_samples: int) -> None:
+        self._check_settings()
+        for name in ("n_clusters", "n_initial", "n_candidates", "max_per_cluster"):
+            _check_whole(name, getattr(self, name), none=name != "n_initial")
+        _check_whole("n_copies", self.n_copies, least=3)
+        if self.max_per_cluster is not None and self.max_per_cluster < 4:
+            raise InputError(f"max_per_cluster must be at least 4, got {self.max_per_cluster}.")
+        if (self.n_clusters or 1) > n_samples:
+            raise InputError(f"n_samples={n_samples} should be >= n_clusters={self.n_clusters}.")
+        if isinstance(self.init, str):
+            _check_name("init", self.init, (*INITS, "augment"))
+        _check_name("linkage", self.linkage, ("graph", "greedy"))
+        _check_name("cut", self.cut, CUTS)
+        _check_name("merging", self.merging, MERGINGS)
+        _check_name("assign", self.assign, ("cell", "centroid"))
+
+    def _check_settings(self) -> None:
+        """Check what unmasking itself depends on."""
+        _check_whole("n_iterations", self.n_iterations)
+        _check_whole("n_removed", self.n_removed, none=True)
+        _check_name("classifier", self.classifier, CLASSIFIERS)
+        _check_name("scoring", self.scoring, SCORINGS)
+        if not isinstance(self.C, Real) or not 0 < float(self.C) < np.inf:
+            raise InputError(f"C must be a number above 0, got {self.C!r}.")
+
+
+def unmask(
+    A: Any,
+    B: Any,
+    *,
+    n_iterations: int = 8,
+    n_removed: int | None = None,
+    C: float = 1.0,
+    classifier: str = "svm",
+    scoring: str = "accuracy",
+    cross_fit: bool = True,
+    random_state: int | np.random.RandomState | None = None,
+) -> FloatArray:
+    """Return the accuracies with which two groups of samples are told apart as features go.
+
+    A curve that stays high says that the groups differ in much; one that falls soon, that they
+    differed in a few features only.
+
+    Parameters
+    ----------
+    A, B : array-like of shape (n_samples, n_features)
+        The groups, of at least two samples each.
+    n_iterations, n_removed, C, classifier, scoring, cross_fit, random_state
+        See `UnmaskingClustering`.
+
+    Returns
+    -------
+    curve : ndarray of shape (n_iterations,)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from kindset.unmasking import unmask
+    >>> X, y = load_digits(return_X_y=True)
+    >>> zeros, ones = X[y == 0] / 16, X[y == 1] / 16
+    >>> unmask(zeros, ones, random_state=0).round(2)
+    array([1.  , 1.  , 0.99, 0.99, 0.99, 0.92, 0.9 , 0.81])
+    >>> unmask(zeros[:89], zeros[89:], random_state=0).round(2)
+    array([0.51, 0.53, 0.54, 0.52, 0.49, 0.49, 0.51, 0.51])
+    """
+    return UnmaskingClustering(
+        n_iterations=n_iterations, n_removed=n_removed, C=C, classifier=classifier,
+        scoring=scoring, cross_fit=cross_fit, random_state=random_state,
+    ).unmask(A, B)  # fmt: skip
+
+
+def _check_whole(name: str, value: Any, *, none: bool = False, least: int = 1) -> None:
+    if none and value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        also = " or None" if none else ""
+        raise InputError(f"{name} must be a whole number from {least}{also}, got {value!r}.")
+
+
+def _check_name(name: str, value: Any, known: Any) -> None:
+    if value not in list(known):
+        listed = ", ".join(repr(one) for one in known)
+        raise InputError(f"{name} must be one of {listed}, got {value!r}.")
