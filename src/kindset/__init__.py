@@ -12,9 +12,12 @@ from kindset._version import __version__
 # Public name -> the package that holds it.
 _LAZY = {
     "AdaptiveEvaluation": "kindset.evaluation",
+    "DTIGaussianMixture": "kindset.images",
+    "DTIKMeans": "kindset.images",
     "OrdinalMixture": "kindset.ordinal",
     "datasets": None,
     "evaluation": None,
+    "images": None,
     "ordinal": None,
     "runs": None,
 }
