@@ -12,10 +12,13 @@ from kindset._version import __version__
 # Public name -> the package that holds it.
 _LAZY = {
     "AdaptiveEvaluation": "kindset.evaluation",
+    "DTIGaussianMixture": "kindset.images",
+    "DTIKMeans": "kindset.images",
     "OrdinalMixture": "kindset.ordinal",
     "UnmaskingClustering": "kindset.unmasking",
     "datasets": None,
     "evaluation": None,
+    "images": None,
     "ordinal": None,
     "report": None,
     "runs": None,

@@ -1,0 +1,148 @@
+"""Training interrupted and taken up again: all of a trainer's state, as JSON and safetensors."""
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from kindset._files import write_text
+from kindset.exceptions import InputError
+from kindset.images._optimised import OptimisedAlignment
+from kindset.images._training import Trainer
+
+_PLAIN = ("stage", "step", "stage_step", "passes", "finished", "opened")
+_LISTS = ("step", "stage", "reassigned", "n_restarts", "snapshot_steps")
+_TENSORS = ("loss", "shares", "snapshots")
+_MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+
+
+class Checkpoint:
+    """The state of one trainer on disk.
+
+    Parameters
+    ----------
+    path : Path
+        Where, without an ending.
+    identity : str
+        What the training is about: data, parameters and seed. A checkpoint of another training is
+        refused.
+    """
+
+    def __init__(self, path: Path, identity: str) -> None:
+        self.path = path
+        self.identity = identity
+
+    def save(self, trainer: Trainer) -> None:
+        """Write the state; a crash leaves the last one whole."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        history = trainer.history
+        name = f"{self.path.name}-{trainer.step}.safetensors"
+        document = {
+            "identity": self.identity,
+            "tensors": name,
+            "counts": {key: getattr(trainer, key) for key in _PLAIN},
+            "history": {key: getattr(history, key) for key in _LISTS},
+        }
+        write_tensors(self.path.parent / name, _tensors(trainer))
+        write_text(self.path.with_suffix(".json"), json.dumps(document) + "\n")
+        for old in self.path.parent.glob(f"{self.path.name}-*.safetensors"):
+            if old.name != name:
+                old.unlink()
+
+    def load(self, trainer: Trainer) -> bool:
+        """Bring a fresh trainer to the saved state, if there is one; return whether there was."""
+        path = self.path.with_suffix(".json")
+        if not path.exists():
+            return False
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+            if document["identity"] != self.identity:
+                raise InputError(
+                    f"{path.parent} holds a checkpoint of other data or parameters: give another "
+                    "checkpoint_dir or remove it."
+                )
+            _restore(trainer, document, read_tensors(path.parent / document["tensors"]))
+        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"the checkpoint {path} is damaged: {error}.") from error
+        return True
+
+
+def training_identity(images: Tensor, description: Any) -> str:
+    """Return a digest of the images and of everything that decides the result."""
+    digest = hashlib.sha256(repr(description).encode())
+    digest.update(repr(tuple(images.shape)).encode())
+    digest.update(images.cpu().numpy().data)
+    return digest.hexdigest()
+
+
+def write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
+    """Write tensors in one step."""
+    part = path.with_name(f".{path.name}.part")
+    plain = {name: one.detach().cpu().contiguous().clone() for name, one in tensors.items()}
+    try:
+        save_file(plain, part)
+        os.replace(part, path)  # noqa: PTH105  (Path.replace of a str is the same)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """Read tensors, or say what is wrong with the file."""
+    try:
+        return load_file(path)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}.") from error
+    except SafetensorError as error:
+        raise InputError(f"{path} is damaged: {error}.") from error
+
+
+def _tensors(trainer: Trainer) -> dict[str, Tensor]:
+    found = {f"model.{name}": one for name, one in trainer.model.state_dict().items()}
+    for name, parameter in trainer.model.named_parameters():
+        for key, value in trainer.optimizer.state.get(parameter, {}).items():
+            found[f"moment.{key}.{name}"] = value
+    for key in _TENSORS:
+        for i, value in enumerate(getattr(trainer.history, key)):
+            found[f"history.{key}.{i}"] = value
+    if isinstance(trainer.aligner, OptimisedAlignment):
+        found |= {f"table.{i}": table for i, table in enumerate(trainer.aligner.tables)}
+    found |= {"queue": trainer.queue, "memory": trainer.memory}
+    found["generator"] = trainer.generator.get_state()
+    return found
+
+
+def _restore(trainer: Trainer, document: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+    for key in _PLAIN:
+        setattr(trainer, key, document["counts"][key])
+    history = trainer.history
+    for key in _LISTS:
+        setattr(history, key, list(document["history"][key]))
+    for key in _TENSORS:
+        prefix = f"history.{key}."
+        n = sum(name.startswith(prefix) for name in tensors)
+        setattr(history, key, [tensors[f"{prefix}{i}"] for i in range(n)])
+    for name, parameter in trainer.model.named_parameters():
+        # Restarts may have been dropped since the start, so shapes can differ.
+        parameter.data = tensors[f"model.{name}"].to(parameter.device)
+        state = {key: tensors.get(f"moment.{key}.{name}") for key in _MOMENTS}
+        if state["step"] is not None:
+            trainer.optimizer.state[parameter] = {
+                key: value if key == "step" else value.to(parameter.device)  # type: ignore[union-attr]
+                for key, value in state.items()
+            }
+    for name, buffer in trainer.model.named_buffers():
+        buffer.copy_(tensors[f"model.{name}"])
+    if isinstance(trainer.aligner, OptimisedAlignment):
+        n = sum(name.startswith("table.") for name in tensors)
+        trainer.aligner.tables = [tensors[f"table.{i}"] for i in range(n)]
+    trainer.queue, trainer.memory = tensors["queue"], tensors["memory"]
+    trainer.generator.set_state(tensors["generator"])
+    trainer.resume()

@@ -1,0 +1,166 @@
+"""Reading what a user calls images into one form: a tensor of shape (N, C, H, W) from 0 to 1."""
+
+import os
+from dataclasses import dataclass
+from math import isqrt
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from kindset.exceptions import InputError
+from kindset.images._transforms import ImageShape
+
+_CHANNELS = (1, 3, 4)
+
+
+@dataclass(frozen=True)
+class ImageFormat:
+    """How images come in: their shape (channels, height, width), and what becomes 0 and 1."""
+
+    shape: ImageShape
+    low: float
+    high: float
+
+    @property
+    def n_values(self) -> int:
+        """Number of pixels times channels."""
+        return int(np.prod(self.shape))
+
+    def read(self, X: Any) -> Tensor:
+        """Read images of this format."""
+        array = as_array(X)
+        shape = _shape(array, self.shape if array.ndim == 2 else None)
+        if shape != self.shape:
+            raise InputError(
+                f"the images have the shape {_say(shape)}, but the model was fitted to "
+                f"{_say(self.shape)}."
+            )
+        return _to_tensor(array, shape, self.low, self.high)
+
+
+def read_images(X: Any, image_shape: Any = None) -> tuple[Tensor, ImageFormat]:
+    """Read training images.
+
+    Parameters
+    ----------
+    X : array-like or Tensor
+        Images of shape (N, H, W), (N, H, W, C) or (N, C, H, W), or rows of pixels.
+    image_shape : tuple of int, default=None
+        Height and width, or height, width and channels, of rows of pixels. Without it, rows whose
+        length is a square are square grey images, and others are images of a single line.
+
+    Returns
+    -------
+    images : Tensor of shape (N, C, H, W)
+    format : ImageFormat
+    """
+    array = as_array(X)
+    shape = _shape(array, _given_shape(array, image_shape))
+    if (array == array[:1]).all():
+        raise InputError("all images are equal: there is nothing to tell apart.")
+    low, high = _range(array)
+    return _to_tensor(array, shape, low, high), ImageFormat(shape, low, high)
+
+
+def is_picture_stack(X: Any) -> bool:
+    """Return whether these are pictures (or try to be), rather than rows of a table."""
+    if isinstance(X, (Tensor, str, os.PathLike)):
+        return True
+    if isinstance(X, (list, tuple)):
+        return any(np.ndim(image) >= 2 for image in X)
+    return getattr(X, "ndim", 2) > 2
+
+
+def as_array(X: Any) -> NDArray[Any]:
+    """Return images as an array of finite numbers, or say what is wrong."""
+    if isinstance(X, Tensor):
+        X = X.detach().cpu().numpy()
+    if isinstance(X, (str, os.PathLike)):
+        raise InputError("X must be an array of images, not a path: read the images first.")
+    if isinstance(X, (list, tuple)):
+        sizes = {np.shape(image) for image in X}
+        if len(sizes) > 1 and all(len(size) >= 2 for size in sizes):
+            several = " and ".join(str(size) for size in sorted(sizes)[:2])
+            raise InputError(f"the images have different shapes, {several}: resize them first.")
+    array = np.asarray(X)
+    if array.dtype.kind == "O":
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"X must hold numbers: {error}.") from error
+    if array.dtype.kind not in "buif":
+        raise InputError(f"X must hold real numbers, not {array.dtype}.")
+    if array.ndim not in (2, 3, 4) or array.size == 0:
+        raise InputError(
+            f"X must be images (N, H, W), (N, H, W, C), (N, C, H, W) or rows of pixels, got the "
+            f"shape {array.shape}."
+        )
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise InputError("X contains NaN or infinity; every pixel needs a number.")
+    return array
+
+
+def _given_shape(array: NDArray[Any], image_shape: Any) -> ImageShape | None:
+    if array.ndim != 2:
+        if image_shape is not None:
+            raise InputError("image_shape is for rows of pixels; X has its own shape.")
+        return None
+    n_pixels = array.shape[1]
+    if image_shape is None:
+        side = isqrt(n_pixels)
+        return (1, side, side) if side * side == n_pixels else (1, 1, n_pixels)
+    sizes = tuple(int(size) for size in np.atleast_1d(image_shape))
+    if len(sizes) not in (2, 3) or min(sizes) < 1 or np.prod(sizes) != n_pixels:
+        raise InputError(
+            f"image_shape must be (height, width) or (height, width, channels) of {n_pixels} "
+            f"pixels, got {image_shape!r}."
+        )
+    return (sizes[2] if len(sizes) == 3 else 1, sizes[0], sizes[1])
+
+
+def _shape(array: NDArray[Any], shape: ImageShape | None) -> ImageShape:
+    """Return channels, height and width; rows of pixels have the given ones."""
+    if array.ndim == 2:
+        assert shape is not None
+        if array.shape[1] != np.prod(shape):
+            raise InputError(
+                f"X has {array.shape[1]} features, but the model expects {np.prod(shape)} features "
+                "as input."
+            )
+        return shape
+    if array.ndim == 3:
+        return (1, *array.shape[1:])
+    if array.shape[3] in _CHANNELS:
+        return (array.shape[3], array.shape[1], array.shape[2])
+    if array.shape[1] in _CHANNELS:
+        return array.shape[1:]
+    raise InputError(
+        f"X of shape {array.shape} has no axis of 1, 3 or 4 channels, neither last nor second."
+    )
+
+
+def _range(array: NDArray[Any]) -> tuple[float, float]:
+    """Return what becomes 0 and 1: the range of the type for 8 bits, else of values beyond 0–1."""
+    if array.dtype == np.uint8:
+        return 0.0, 255.0
+    low, high = float(array.min()), float(array.max())
+    return (0.0, 1.0) if low >= 0 and high <= 1 else (low, high)
+
+
+def _to_tensor(array: NDArray[Any], shape: ImageShape, low: float, high: float) -> Tensor:
+    n_channels, height, width = shape
+    if array.ndim == 2 and n_channels > 1:
+        array = array.reshape(-1, height, width, n_channels)
+    if array.ndim == 4 and array.shape[3] == n_channels and array.shape[1:] != shape:
+        array = array.transpose(0, 3, 1, 2)
+    kind: Any = np.float32 if array.dtype == np.uint8 else np.float64
+    scaled: Any = (array.astype(kind) - kind(low)) / kind(high - low)
+    return torch.from_numpy(np.ascontiguousarray(scaled.reshape(-1, *shape), dtype=np.float32))
+
+
+def _say(shape: ImageShape) -> str:
+    channels, height, width = shape
+    return f"{height} × {width}" + (f" × {channels}" if channels > 1 else "")

@@ -1,0 +1,160 @@
+"""The model: prototypes, the network that predicts how to transform them, and their energies.
+
+Several restarts live side by side: prototype ``r * K + k`` is cluster k of restart r. They share
+the encoder, and everything else has one row for each prototype, so that restarts and clusters can
+be copied and dropped by rows.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from kindset.images._objectives import Objective
+from kindset.images._transforms import Transformation
+
+Parameters = Sequence[Tensor]
+"""Parameters of each active transformation, of shape (B, G, n_parameters)."""
+
+_CHUNK = 2**24
+_HEAD_WIDTH = 32
+
+
+class Heads(nn.Module):
+    """A small network for each prototype, from the features to what one transformation takes."""
+
+    def __init__(self, n_prototypes: int, n_features: int, n_out: int, generator: torch.Generator):
+        super().__init__()
+        bound = n_features**-0.5
+        inner = torch.empty(n_prototypes, _HEAD_WIDTH, n_features)
+        self.inner = nn.Parameter(inner.uniform_(-bound, bound, generator=generator))
+        self.inner_bias = nn.Parameter(torch.zeros(n_prototypes, _HEAD_WIDTH))
+        # Zeros: every transformation starts as the identity.
+        self.outer = nn.Parameter(torch.zeros(n_prototypes, _HEAD_WIDTH, n_out))
+        self.outer_bias = nn.Parameter(torch.zeros(n_prototypes, n_out))
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Return predictions of shape (B, G, n_out)."""
+        n_prototypes, width, _ = self.inner.shape
+        inner = torch.addmm(self.inner_bias.flatten(), features, self.inner.flatten(0, 1).T)
+        hidden = torch.relu(inner).view(-1, n_prototypes, width).transpose(0, 1)
+        return torch.baddbmm(self.outer_bias[:, None], hidden, self.outer).transpose(0, 1)
+
+
+class Aligner(Protocol):
+    """Where the parameters of the transformations come from."""
+
+    def __call__(self, model: "DTIModel", x: Tensor, rows: Tensor | None) -> Parameters:
+        """Return the parameters for images, which are the given rows of the training data."""
+
+
+class DTIModel(nn.Module):
+    """Prototypes with their transformations.
+
+    Parameters
+    ----------
+    prototypes : Tensor of shape (G, C, H, W)
+    n_clusters : int
+        Clusters of each restart.
+    transformations : sequence of Transformation
+    objective : Objective
+    encoder : Module
+    n_features : int
+        What the encoder gives.
+    generator : torch.Generator
+        For the first weights of the heads.
+    """
+
+    def __init__(
+        self,
+        prototypes: Tensor,
+        n_clusters: int,
+        transformations: Sequence[Transformation],
+        objective: Objective,
+        encoder: nn.Module,
+        n_features: int,
+        generator: torch.Generator,
+    ) -> None:
+        super().__init__()
+        self.n_clusters = n_clusters
+        self.objective = objective
+        self.n_channels = prototypes.shape[1]
+        self.prototypes = nn.Parameter(prototypes.clone())
+        start = objective.start(prototypes)
+        self.extra = nn.ParameterDict({name: nn.Parameter(start[name]) for name in start})
+        self.transformations = nn.ModuleList(transformations)
+        self.encoder = encoder
+        self.heads = nn.ModuleList(
+            Heads(len(prototypes), n_features, one.n_parameters, generator)
+            for one in transformations
+        )
+        self.n_active = len(transformations)
+
+    @property
+    def n_restarts(self) -> int:
+        """Number of restarts side by side."""
+        return len(self.prototypes) // self.n_clusters
+
+    def cluster_parameters(self) -> list[nn.Parameter]:
+        """Return prototypes and what belongs to them."""
+        return [self.prototypes, *self.extra.values()]
+
+    def rowwise_parameters(self) -> Iterator[nn.Parameter]:
+        """Return all parameters with one row for each prototype."""
+        yield from self.cluster_parameters()
+        yield from self.heads.parameters()
+
+    def active(self) -> Iterator[tuple[Transformation, nn.Module]]:
+        """Return the transformations that the curriculum has reached, with their heads."""
+        pairs = list(zip(self.transformations, self.heads, strict=True))
+        yield from pairs[: self.n_active]  # type: ignore[misc]
+
+    def images(self) -> Tensor:
+        """Return what is transformed, one row for each prototype."""
+        return self.objective.images(self.prototypes, self.extra)
+
+    def prior(self) -> Tensor:
+        """Return the prior energy of each prototype."""
+        return self.objective.prior(self.extra, self.n_clusters).expand(len(self.prototypes))
+
+    def transform(self, images: Tensor, parameters: Parameters) -> Tensor:
+        """Apply the active transformations in turn."""
+        if not parameters:
+            return images
+        for (one, _), values in zip(self.active(), parameters, strict=True):
+            plain = images[..., : self.n_channels, :, :]
+            if one.moves_pixels or images.shape[-3] == self.n_channels:
+                images = one(images, values)
+            else:
+                changed = one(plain, values)
+                rest = images[..., self.n_channels :, :, :]
+                images = torch.cat([changed, rest.expand(*changed.shape[:2], -1, -1, -1)], dim=2)
+        return images
+
+    def energies(self, x: Tensor, parameters: Parameters) -> Tensor:
+        """Return the energies of all pairs, of shape (B, G), in chunks that fit in memory."""
+        images, prior = self.images(), self.prior()
+        size = max(1, _CHUNK // images.numel())
+        parts = []
+        for start in range(0, len(x), size):
+            stop = start + size
+            moved = self.transform(images, [values[start:stop] for values in parameters])
+            parts.append(self.objective.energies(x[start:stop, None], moved, prior))
+        return torch.cat(parts)
+
+    def pair_energies(self, x: Tensor, parameters: Parameters, b: Tensor, g: Tensor) -> Tensor:
+        """Return the energies of some pairs: image ``b[i]`` with prototype ``g[i]``."""
+        moved = self.transform(self.images()[g], [values[b, g][None] for values in parameters])
+        return self.objective.energies(x[b], moved.view(len(g), *moved.shape[-3:]), self.prior()[g])
+
+
+class PredictedAlignment:
+    """Parameters that the encoder and the heads predict."""
+
+    def __call__(self, model: DTIModel, x: Tensor, rows: Tensor | None) -> Parameters:
+        """Return the parameters for images."""
+        if model.n_active == 0:
+            return []
+        features = model.encoder(x)
+        return [one.identity + heads(features) for one, heads in model.active()]

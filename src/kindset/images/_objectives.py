@@ -1,0 +1,104 @@
+"""What a pair of an image and a transformed prototype costs: K-means or Gaussian mixture."""
+
+import math
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from kindset.images._transforms import ImageShape
+
+MIN_DEVIATION = 0.25
+_START_DEVIATION = 0.5
+_NEGLIGIBLE = 1e-3
+
+
+class Objective(Protocol):
+    """The clustering criterion; the rest of the model does not know which one it is.
+
+    Energies are per pixel and lower is better.
+    """
+
+    def start(self, prototypes: Tensor) -> dict[str, Tensor]:
+        """Return what a cluster has besides its prototype, one row for each prototype."""
+
+    def images(self, prototypes: Tensor, extra: nn.ParameterDict) -> Tensor:
+        """Return the channels to transform: the prototypes, then what moves along with them."""
+
+    def energies(self, x: Tensor, transformed: Tensor, prior: Tensor) -> Tensor:
+        """Return the energy of each pair; the last three axes are channels, rows and columns."""
+
+    def prior(self, extra: nn.ParameterDict, n_clusters: int) -> Tensor:
+        """Return the part of each prototype's energy that does not depend on the image."""
+
+    def assign(self, energies: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the weights of the clusters (last axis) for each image, and its energy."""
+
+
+class KMeansObjective:
+    """The mean squared difference; each image belongs to its nearest prototype."""
+
+    def __init__(self, shape: ImageShape, pixel_weight: Tensor) -> None:
+        self.weight = pixel_weight / shape[0]
+
+    def start(self, prototypes: Tensor) -> dict[str, Tensor]:
+        """Return nothing: a cluster is its prototype."""
+        return {}
+
+    def images(self, prototypes: Tensor, extra: nn.ParameterDict) -> Tensor:
+        """Return the prototypes."""
+        return prototypes
+
+    def prior(self, extra: nn.ParameterDict, n_clusters: int) -> Tensor:
+        """Return 0."""
+        return torch.zeros(())
+
+    def energies(self, x: Tensor, transformed: Tensor, prior: Tensor) -> Tensor:
+        """Return the weighted mean of the squared differences."""
+        difference = (transformed - x).square()
+        return torch.einsum("...chw,hw->...", difference, self.weight)
+
+    def assign(self, energies: Tensor) -> tuple[Tensor, Tensor]:
+        """Give each image to the nearest prototype."""
+        value, winner = energies.min(dim=-1)
+        return torch.zeros_like(energies).scatter_(-1, winner[..., None], 1.0), value
+
+
+class GaussianObjective:
+    """The negative log-likelihood of a mixture of Gaussians with a variance for each pixel."""
+
+    def __init__(self, shape: ImageShape, pixel_weight: Tensor) -> None:
+        self.n_channels = shape[0]
+        self.weight = pixel_weight / shape[0]
+        self.n_values = shape[0] * shape[1] * shape[2]
+
+    def start(self, prototypes: Tensor) -> dict[str, Tensor]:
+        """Return equal deviations and equal weights."""
+        return {
+            "deviations": torch.full_like(prototypes, _START_DEVIATION),
+            "logits": torch.ones(len(prototypes)),
+        }
+
+    def images(self, prototypes: Tensor, extra: nn.ParameterDict) -> Tensor:
+        """Return prototypes and variances as channels of one image."""
+        return torch.cat([prototypes, extra["deviations"].square()], dim=1)
+
+    def prior(self, extra: nn.ParameterDict, n_clusters: int) -> Tensor:
+        """Return the negative logarithms of the clusters' weights, per pixel."""
+        logits = extra["logits"].view(-1, n_clusters)
+        return -torch.log_softmax(logits, dim=1).flatten() / self.n_values
+
+    def energies(self, x: Tensor, transformed: Tensor, prior: Tensor) -> Tensor:
+        """Return the negative logarithm of weight times density, per pixel."""
+        mean, moved = transformed.split(self.n_channels, dim=-3)
+        variance = moved + MIN_DEVIATION**2
+        terms = (mean - x).square() / variance + variance.log() + math.log(2 * math.pi)
+        return 0.5 * torch.einsum("...chw,hw->...", terms, self.weight) + prior
+
+    def assign(self, energies: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the responsibilities, those that do not matter left out."""
+        joint = -energies * self.n_values
+        weights = torch.softmax(joint, dim=-1)
+        weights = torch.where(weights > _NEGLIGIBLE, weights, 0.0)
+        total = weights.sum(dim=-1, keepdim=True)
+        return weights / total, -torch.logsumexp(joint, dim=-1) / self.n_values

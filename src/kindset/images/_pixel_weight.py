@@ -1,0 +1,53 @@
+"""How much each pixel counts."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kindset.exceptions import InputError
+from kindset.images._transforms import ImageShape
+
+_WIDTH = 0.25
+
+
+def pixel_weights(pixel_weight: Any, shape: ImageShape) -> Tensor:
+    """Return weights that add up to 1.
+
+    Parameters
+    ----------
+    pixel_weight : None, "gaussian" or array-like of shape (height, width)
+        Equal weights, a bell around the middle with a standard deviation of a quarter of each side,
+        or any others.
+    shape : tuple of three int
+        Channels, height, width.
+
+    Returns
+    -------
+    weights : Tensor of shape (height, width)
+    """
+    _, height, width = shape
+    if pixel_weight is None:
+        weights = np.ones((height, width))
+    elif isinstance(pixel_weight, str):
+        if pixel_weight != "gaussian":
+            raise InputError(
+                f"pixel_weight must be None, 'gaussian' or an array, got {pixel_weight!r}."
+            )
+        weights = np.outer(_bell(height), _bell(width))
+    else:
+        weights = np.asarray(pixel_weight, dtype=np.float64)
+        if weights.shape != (height, width):
+            raise InputError(
+                f"pixel_weight must have the shape {(height, width)} of the images, got "
+                f"{weights.shape}."
+            )
+        if not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() == 0:
+            raise InputError("pixel_weight must hold numbers from 0, and one above it.")
+    return torch.from_numpy((weights / weights.sum()).astype(np.float32))
+
+
+def _bell(size: int) -> Any:
+    position = (np.arange(size) - (size - 1) / 2) / (_WIDTH * size)
+    return np.exp(-0.5 * position**2)

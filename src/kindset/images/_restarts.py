@@ -1,0 +1,194 @@
+"""Restarts in groups that share an encoder; groups run side by side, and the lowest loss wins."""
+
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from joblib import Parallel, delayed, effective_n_jobs
+from torch import Tensor, nn
+
+from kindset.images._checkpoint import Checkpoint
+from kindset.images._encoders import count_features
+from kindset.images._model import Aligner, DTIModel
+from kindset.images._objectives import Objective
+from kindset.images._seeding import seed_prototypes
+from kindset.images._training import DivergedError, History, Recipe, Trainer
+from kindset.images._transforms import Transformation
+
+GROUP_SIZE = 4
+"""Restarts that share one encoder."""
+
+_BATCH = 256
+_SAVE_EVERY = 30.0
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What all groups have in common."""
+
+    images: Tensor
+    n_clusters: int
+    kinds: Sequence[type[Transformation]]
+    objective: Objective
+    make_aligner: Callable[[], Aligner]
+    device: torch.device
+
+
+@dataclass(frozen=True)
+class Group:
+    """Restarts that are trained together."""
+
+    recipe: Recipe
+    seed: int
+    encoder: nn.Module
+    checkpoint: Checkpoint | None
+
+
+@dataclass
+class Outcome:
+    """What a group came to; `error` says why, if it came to nothing."""
+
+    model: DTIModel
+    aligner: Aligner
+    history: History
+    loss: float
+    finished: bool
+    error: str = ""
+
+
+def split_restarts(n_init: int) -> list[int]:
+    """Return the sizes of the groups, as even as they can be."""
+    n_groups = -(-n_init // GROUP_SIZE)
+    return [n_init // n_groups + (i < n_init % n_groups) for i in range(n_groups)]
+
+
+def train_groups(
+    problem: Problem,
+    groups: Sequence[Group],
+    *,
+    n_jobs: int | None,
+    advance: Callable[[str], None],
+) -> tuple[list[Outcome], bool]:
+    """Train all groups; return what they came to, and whether Ctrl-C ended it early.
+
+    The work is done beside the main thread, which waits: Ctrl-C then asks the groups to stop and
+    what they have is kept, however they run.
+    """
+    outcomes: list[Outcome] = []
+    failures: list[BaseException] = []
+    with tempfile.TemporaryDirectory() as folder:
+        stop = Path(folder) / "stop"
+
+        def work() -> None:
+            try:
+                parallel = Parallel(n_jobs=n_jobs, prefer="threads")
+                outcomes.extend(
+                    parallel(delayed(train_group)(problem, one, stop, advance) for one in groups)
+                )
+            except BaseException as error:
+                failures.append(error)
+            finally:
+                done.set()
+
+        done = threading.Event()
+        threading.Thread(target=work).start()
+        interrupted = _wait(done, stop)
+    if failures:
+        raise failures[0]
+    return outcomes, interrupted
+
+
+def n_workers(n_groups: int, n_jobs: int | None) -> int:
+    """Return how many groups run at the same time."""
+    return min(n_groups, effective_n_jobs(n_jobs))
+
+
+def _wait(done: threading.Event, stop: Path) -> bool:
+    interrupted = False
+    while not done.is_set():
+        try:
+            done.wait(timeout=60)  # with a limit, or Ctrl-C would have to wait on some systems
+        except KeyboardInterrupt:
+            interrupted = True
+            stop.touch()
+    return interrupted
+
+
+def train_group(
+    problem: Problem, group: Group, stop: Path, advance: Callable[[str], None]
+) -> Outcome:
+    """Train the restarts of one group down to the best one."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        return _train(problem, group, stop, advance)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _train(problem: Problem, group: Group, stop: Path, advance: Callable[[str], None]) -> Outcome:
+    trainer = _start(problem, group)
+    if group.checkpoint is not None:
+        group.checkpoint.load(trainer)
+
+    saved = time.monotonic()
+
+    def after_window(trainer: Trainer) -> None:
+        nonlocal saved
+        if trainer.stage_step == 0:
+            advance(f"{trainer.history.stage[-1]}: loss {trainer.history.loss[-1].min():.5f}")
+        due = trainer.stage_step == 0 or time.monotonic() - saved > _SAVE_EVERY
+        if group.checkpoint is not None and due:
+            group.checkpoint.save(trainer)
+            saved = time.monotonic()
+
+    error = ""
+    try:
+        finished = trainer.run(stop.exists, after_window)
+    except DivergedError as diverged:
+        finished, error = False, str(diverged)
+    trainer.conclude()
+    model = trainer.model.eval()
+    loss = torch.nan if error else mean_energy(model, trainer.aligner, trainer.images)
+    return Outcome(model, trainer.aligner, trainer.history, loss, finished, error)
+
+
+def _start(problem: Problem, group: Group) -> Trainer:
+    generator = torch.Generator().manual_seed(group.seed)
+    shape: Any = tuple(problem.images.shape[1:])
+    prototypes = torch.cat([
+        seed_prototypes(problem.images, problem.n_clusters, generator)
+        for _ in range(group.recipe.stages[0].n_restarts)
+    ])  # fmt: skip
+    model = DTIModel(
+        prototypes,
+        problem.n_clusters,
+        [kind(shape) for kind in problem.kinds],  # type: ignore[call-arg]
+        problem.objective,
+        group.encoder,
+        count_features(group.encoder, shape),
+        generator,
+    )
+    images = problem.images.to(problem.device)
+    return Trainer(
+        images, model.to(problem.device), problem.make_aligner(), group.recipe, generator
+    )
+
+
+@torch.no_grad()
+def all_energies(model: DTIModel, aligner: Aligner, images: Tensor) -> Tensor:
+    """Return the energies of images with all prototypes, of shape (N, G)."""
+    return torch.cat([
+        model.energies(part, aligner(model, part, None)) for part in images.split(_BATCH)
+    ])  # fmt: skip
+
+
+def mean_energy(model: DTIModel, aligner: Aligner, images: Tensor) -> float:
+    """Return the loss over all images."""
+    value = model.objective.assign(all_energies(model, aligner, images))[1]
+    return float(value.double().mean())

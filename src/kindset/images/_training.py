@@ -1,0 +1,342 @@
+"""The training loop: stages of the curriculum, empty clusters, restarts, convergence."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kindset.images._model import Aligner, DTIModel
+from kindset.images._optimised import OptimisedAlignment
+from kindset.images._schedule import WINDOW, Stage
+
+_NOISE = 1e-4
+_PATIENCE = 4
+_TOLERANCE = 0.01
+_EXPLODED = 10.0  # pixels go from 0 to 1, and losses are per pixel
+_DIVERGED = "the loss {} after {} steps: lower learning_rate and prototype_learning_rate."
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to train, beside the curriculum."""
+
+    stages: tuple[Stage, ...]
+    batch_size: int = 128
+    learning_rate: float = 1e-3
+    prototype_learning_rate: float = 1e-2
+    weight_decay: float = 1e-6
+    tiny: float = 0.2
+    n_candidates: int = 4
+    full_every: int = 4
+    time_budget: float | None = None
+    round: int = 3
+
+
+class DivergedError(ArithmeticError):
+    """The training left the numbers; the message says what to lower."""
+
+
+@dataclass
+class History:
+    """What happened, one entry for each window of steps; losses and shares by restart."""
+
+    step: list[int] = field(default_factory=list)
+    stage: list[str] = field(default_factory=list)
+    loss: list[Tensor] = field(default_factory=list)
+    shares: list[Tensor] = field(default_factory=list)
+    reassigned: list[int] = field(default_factory=list)
+    n_restarts: list[int] = field(default_factory=list)
+    snapshots: list[Tensor] = field(default_factory=list)
+    snapshot_steps: list[int] = field(default_factory=list)
+
+
+class Trainer:
+    """Trains a model of several restarts down to the best one.
+
+    Parameters
+    ----------
+    images : Tensor of shape (N, C, H, W)
+    model : DTIModel
+    aligner : Aligner
+    recipe : Recipe
+    generator : torch.Generator
+        Draws batches and noise.
+    """
+
+    def __init__(
+        self,
+        images: Tensor,
+        model: DTIModel,
+        aligner: Aligner,
+        recipe: Recipe,
+        generator: torch.Generator,
+    ) -> None:
+        self.images = images
+        self.model = model
+        self.aligner = aligner
+        self.recipe = recipe
+        self.generator = generator
+        self.optimizer = torch.optim.Adam(
+            [
+                {"params": model.cluster_parameters(), "lr": recipe.prototype_learning_rate},
+                {
+                    "params": [*model.encoder.parameters(), *model.heads.parameters()],
+                    "lr": recipe.learning_rate,
+                    "weight_decay": recipe.weight_decay,
+                },
+            ],
+            fused=True,
+        )
+        self.stage = 0
+        self.step = 0
+        self.stage_step = 0
+        self.opened = 0
+        self.history = History()
+        self.finished = False
+        self.queue = torch.empty(0, dtype=torch.int64)
+        self.passes = 0
+        self.memory = torch.full((len(images), len(model.prototypes)), -torch.inf)
+        self._clear_window()
+        self._clock = time.monotonic()
+
+    def run(
+        self,
+        should_stop: Callable[[], bool] = lambda: False,
+        after_window: Callable[["Trainer"], None] = lambda trainer: None,
+    ) -> bool:
+        """Train to the end, or until told to stop; return whether it came to the end."""
+        self.model.train()
+        while not self.finished:
+            if self.stage_step == 0:
+                self._open_stage()
+            for _ in range(WINDOW):
+                if should_stop():
+                    return False
+                self._step()
+            self._close_window()
+            if self._stage_is_over():
+                self._close_stage()
+            after_window(self)
+        return True
+
+    def resume(self) -> None:
+        """Take up the stage that is under way, after the state has come from elsewhere."""
+        stage = self.recipe.stages[min(self.stage, len(self.recipe.stages) - 1)]
+        self.model.n_active = stage.n_active
+        rates = (self.recipe.prototype_learning_rate, self.recipe.learning_rate)
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
+            group["lr"] = rate * stage.rate
+        self._clear_window()
+        self._clock = time.monotonic()
+
+    def conclude(self) -> None:
+        """Keep the best restart only, whatever stage the training is in."""
+        if not self.history.loss:
+            self.history.loss.append(self._losses)
+            self.history.shares.append(self._shares)
+        self._keep_best(1)
+
+    def _open_stage(self) -> None:
+        self._keep_best(self.recipe.stages[self.stage].n_restarts)
+        self.resume()
+        self.queue, self.passes = self.queue[:0], 0
+        self._take_snapshot()
+        self.opened = len(self.history.loss)
+
+    def _close_stage(self) -> None:
+        self._take_snapshot()
+        self.stage += 1
+        self.stage_step = 0
+        self.finished = self.stage == len(self.recipe.stages)
+
+    def _stage_is_over(self) -> bool:
+        stage = self.recipe.stages[self.stage]
+        if self.stage_step >= stage.max_steps:
+            return True
+        budget = self.recipe.time_budget
+        if budget is not None and time.monotonic() - self._clock > budget * stage.share:
+            return True
+        history = self.history
+        recent = range(len(history.loss) - 2 * _PATIENCE, len(history.loss))
+        if recent[0] < self.opened or any(history.reassigned[i] for i in recent):
+            return False
+        best = torch.stack([history.loss[i].min() for i in recent])
+        before, after = best[:_PATIENCE].mean(), best[_PATIENCE:].mean()
+        return bool(before - after < _TOLERANCE * before.abs())
+
+    def _step(self) -> None:
+        rows = self._next_batch()
+        x = self.images[rows]
+        parameters = self.aligner(self.model, x, rows)
+        with torch.no_grad():
+            energies = self._search(x, rows, [values.detach() for values in parameters])
+            weights, value = self.model.objective.assign(
+                energies.view(len(rows), -1, self.model.n_clusters)
+            )
+            flat = weights.flatten(1)
+            b, g = flat.nonzero(as_tuple=True)
+        pairs = self.model.pair_energies(x, parameters, b, g)
+        loss = (pairs * flat[b, g]).sum() / len(rows)
+        if not torch.isfinite(loss):
+            raise DivergedError(_DIVERGED.format("is no number any more", self.step))
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        self.optimizer.step()
+        self._losses += value.mean(dim=0)
+        self._shares += weights.mean(dim=0)
+        self.step += 1
+        self.stage_step += 1
+
+    def _next_batch(self) -> Tensor:
+        size = min(self.recipe.batch_size, len(self.images))
+        if len(self.queue) < size:
+            more = torch.randperm(len(self.images), generator=self.generator)
+            self.queue = torch.cat([self.queue, more])
+            self.passes += 1
+        batch, self.queue = self.queue[:size], self.queue[size:]
+        return batch
+
+    def _search(self, x: Tensor, rows: Tensor, parameters: Sequence[Tensor]) -> Tensor:
+        """Return the energies of all pairs; of the promising ones only in most passes."""
+        n_clusters, n_candidates = self.model.n_clusters, self.recipe.n_candidates
+        full = self.passes % self.recipe.full_every == 1
+        if full or n_clusters <= n_candidates + 1 or not parameters:
+            energies = self.model.energies(x, parameters)
+            self.memory[rows] = energies
+            return energies
+        known = self.memory[rows].view(len(rows), -1, n_clusters)
+        nearest = known.topk(n_candidates, dim=-1, largest=False).indices
+        first = n_clusters * torch.arange(known.shape[1])[:, None]
+        g = (nearest + first).flatten()
+        b = torch.arange(len(rows)).repeat_interleave(known.shape[1] * n_candidates)
+        found = self.model.pair_energies(x, parameters, b, g)
+        self.memory[rows[b], g] = found
+        energies = torch.full((len(rows), known.shape[1] * n_clusters), torch.inf)
+        energies[b, g] = found
+        return energies
+
+    def _clear_window(self) -> None:
+        n_restarts = self.model.n_restarts
+        self._losses = torch.zeros(n_restarts)
+        self._shares = torch.zeros(n_restarts, self.model.n_clusters)
+
+    def _close_window(self) -> None:
+        history = self.history
+        history.step.append(self.step)
+        history.stage.append(self.recipe.stages[self.stage].name)
+        history.loss.append(self._losses / WINDOW)
+        history.shares.append(self._shares / WINDOW)
+        history.n_restarts.append(self.model.n_restarts)
+        if history.loss[-1].min() > _EXPLODED:
+            raise DivergedError(_DIVERGED.format("has exploded", self.step))
+        last = self.stage == len(self.recipe.stages) - 1
+        history.reassigned.append(0 if last else self._refill(self._shares / WINDOW))
+        if self.recipe.stages[self.stage].evolves and not self._stage_is_over():
+            rounds = len(history.loss) - self.opened
+            if rounds % self.recipe.round == 0:
+                self._evolve()
+        self._clear_window()
+
+    def _refill(self, shares: Tensor) -> int:
+        """Let each tiny cluster share the largest one's images; return how many did."""
+        n_clusters = self.model.n_clusters
+        source = torch.arange(len(self.model.prototypes))
+        disturbed = set()
+        for r, c in (shares < self.recipe.tiny / n_clusters).nonzero().tolist():
+            largest = r * n_clusters + int(shares[r].argmax())
+            source[r * n_clusters + c] = largest
+            disturbed |= {largest, r * n_clusters + c}
+        count = int((source != torch.arange(len(source))).sum())
+        if count:
+            self._take(source)
+            rows = torch.tensor(sorted(disturbed))
+            noise = torch.randn(len(rows), *self.model.prototypes.shape[1:],
+                                generator=self.generator)  # fmt: skip
+            self.model.prototypes.data[rows] += _NOISE * noise
+        return count
+
+    def _keep_best(self, n_restarts: int) -> None:
+        if n_restarts < self.model.n_restarts:
+            self._take_restarts(self._ranking()[:n_restarts])
+            self._clear_window()
+
+    def _evolve(self) -> None:
+        """Let copies of the better half, with one cluster moved, take the place of the worse half.
+
+        Copy and original go on side by side on the same batches, and the lower loss tells next
+        time which was right: a random swap with an acceptance test.
+        """
+        ranking = self._ranking()
+        n_kept = (len(ranking) + 1) // 2
+        kept = ranking[:n_kept]
+        self._take_restarts(torch.cat([kept, kept[: len(ranking) - n_kept]]))
+        for r in range(n_kept, len(ranking)):
+            self._swap(r)
+
+    def _swap(self, restart: int) -> None:
+        """Move the cluster that is missed least to an image that is matched badly."""
+        n_clusters = self.model.n_clusters
+        first = restart * n_clusters
+        energies = self.memory[:, first : first + n_clusters]
+        if n_clusters < 3 or not torch.isfinite(energies).all():
+            return
+        nearest, order = energies.topk(2, dim=1, largest=False)
+        missed = torch.zeros(n_clusters).index_add_(0, order[:, 0], nearest[:, 1] - nearest[:, 0])
+        row = int(torch.multinomial(nearest[:, 0].clamp(min=1e-12), 1, generator=self.generator))
+        weights = 1 / missed.clamp(min=1e-9)
+        weights[order[row, 0]] = 0
+        moved = int(torch.multinomial(weights**4, 1, generator=self.generator))
+        source = torch.arange(len(self.model.prototypes))
+        source[first + moved] = first + int(order[row, 0])
+        self._take(source)
+        self.model.prototypes.data[first + moved] = self._unwarp(row, first + moved)
+        self.memory[:, first + moved] = -torch.inf
+
+    def _unwarp(self, row: int, prototype: int) -> Tensor:
+        """Return an image as a prototype that the transformations would turn into it."""
+        x = self.images[row : row + 1]
+        with torch.no_grad():
+            parameters = self.aligner(self.model, x, None)
+        own = [values[:, prototype : prototype + 1] for values in parameters]
+        source = self.model.prototypes.detach()[prototype : prototype + 1].requires_grad_()
+        with torch.enable_grad():
+            moved = self.model.transform(source, own).view_as(source)
+            shed, cover = (
+                torch.autograd.grad(moved, source, up, retain_graph=True)[0]
+                for up in (x, torch.ones_like(x))
+            )
+        return torch.where(cover > 0.1, shed / cover.clamp(min=0.1), source.detach())[0]
+
+    def _ranking(self) -> Tensor:
+        """Return the restarts, the one with the lowest loss first."""
+        return torch.stack(self.history.loss[-2:]).mean(dim=0).argsort(stable=True)
+
+    def _take_restarts(self, index: Tensor) -> None:
+        n_clusters = self.model.n_clusters
+        self._take((index[:, None] * n_clusters + torch.arange(n_clusters)).flatten())
+        history = self.history
+        history.loss = [loss[index] for loss in history.loss]
+        history.shares = [shares[index] for shares in history.shares]
+        history.snapshots = [snapshot[index] for snapshot in history.snapshots]
+
+    def _take(self, index: Tensor) -> None:
+        """Let prototype i be what prototype ``index[i]`` was, with all that belongs to it."""
+        for parameter in self.model.rowwise_parameters():
+            parameter.data = parameter.data[index]
+            parameter.grad = None
+            state: dict[str, Any] = self.optimizer.state.get(parameter, {})
+            for name in ("exp_avg", "exp_avg_sq"):
+                if name in state:
+                    state[name] = state[name][index]
+        self.memory = self.memory[:, index]
+        if isinstance(self.aligner, OptimisedAlignment):
+            self.aligner.take(index)
+
+    def _take_snapshot(self) -> None:
+        prototypes = self.model.prototypes.detach()
+        shape = (self.model.n_restarts, self.model.n_clusters, *prototypes.shape[1:])
+        self.history.snapshots.append(prototypes.reshape(shape).clone())
+        self.history.snapshot_steps.append(self.step)

@@ -1,0 +1,357 @@
+"""The estimators: what they find, what they promise, what they refuse."""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+
+from kindset.evaluation import clustering_accuracy
+from kindset.exceptions import InputError
+from kindset.images import (
+    TRANSFORMATIONS,
+    DivergedError,
+    DTIGaussianMixture,
+    DTIKMeans,
+    Transformation,
+    register_transformation,
+)
+from kindset.images import _training as training
+from kindset.images._encoders import build_encoder, count_features
+
+QUICK = {"transforms": ("affine",), "n_init": 2, "max_epochs": 150, "random_state": 0}
+BOTH = pytest.mark.parametrize("kind", [DTIKMeans, DTIGaussianMixture])
+
+
+@pytest.fixture(scope="module")
+def fitted(shapes):
+    images, _ = shapes
+    return {kind: kind(3, **QUICK).fit(images) for kind in (DTIKMeans, DTIGaussianMixture)}
+
+
+@BOTH
+def test_finds_shapes_wherever_they_are(kind, shapes, fitted):
+    _, labels = shapes
+    assert clustering_accuracy(labels, fitted[kind].labels_) > 0.8
+
+
+@BOTH
+def test_labels_are_predictions_and_largest_first(kind, shapes, fitted):
+    images, _ = shapes
+    model = fitted[kind]
+    np.testing.assert_array_equal(model.predict(images), model.labels_)
+    sizes = np.bincount(model.labels_, minlength=3)
+    assert (np.diff(sizes) <= 0).all()
+
+
+@BOTH
+def test_shapes_of_what_is_returned(kind, shapes, fitted):
+    images, _ = shapes
+    model = fitted[kind]
+    assert model.prototypes_.shape == (3, 10, 10)
+    assert model.transform(images).shape == (90, 3)
+    assert model.align(images).shape == (90, 3, 10, 10)
+    assert model.align(images, model.labels_).shape == (90, 1, 10, 10)
+    assert model.transform_parameters(images)["affine"].shape == (90, 3, 6)
+    assert model.n_features_in_ == 100
+    assert model.history_.loss.shape == model.history_.step.shape
+    assert model.history_.shares.shape == (len(model.history_.step), 3)
+    assert model.history_.prototypes.shape[1:] == (3, 10, 10)
+    np.testing.assert_array_equal(model.history_.prototypes[-1], model.prototypes_)
+    assert model.n_reassigned_ == model.history_.n_reassigned.sum()
+    assert not model.interrupted_
+
+
+def test_distances_are_those_of_the_aligned_prototypes(shapes, fitted):
+    images, _ = shapes
+    model = fitted[DTIKMeans]
+    plain = ((model.align(images) - images[:, None]) ** 2).mean(axis=(2, 3))
+    np.testing.assert_allclose(model.transform(images), plain, atol=1e-6)
+    np.testing.assert_array_equal(model.labels_, plain.argmin(axis=1))
+    assert model.inertia_ == pytest.approx(plain.min(axis=1).mean(), rel=1e-5)
+    assert model.score(images) == pytest.approx(-model.inertia_)
+    own = model.align(images, model.labels_)[:, 0]
+    np.testing.assert_allclose(own, model.align(images)[np.arange(90), model.labels_], atol=1e-6)
+
+
+def test_mixture_is_a_mixture_of_gaussians(shapes, fitted):
+    """Weights, densities and memberships agree with scipy's normal distribution."""
+    from scipy.stats import norm
+
+    images, _ = shapes
+    model = fitted[DTIGaussianMixture]
+    assert model.weights_.sum() == pytest.approx(1, abs=1e-6)
+    assert model.variances_.shape == (3, 10, 10)
+    assert (model.variances_ >= 0.25**2).all()
+    module = TRANSFORMATIONS["affine"]((1, 10, 10))
+    theta = torch.from_numpy(model.transform_parameters(images)["affine"])
+    deviations = torch.from_numpy(model.variances_ - 0.25**2)[:, None]
+    moved = module(deviations, theta)[:, :, 0].numpy() + 0.25**2
+    log_density = norm.logpdf(images[:, None], model.align(images), np.sqrt(moved)).sum(axis=(2, 3))
+    joint = log_density + np.log(model.weights_)
+    expected = np.logaddexp.reduce(joint, axis=1)
+    np.testing.assert_allclose(model.score_samples(images), expected, rtol=1e-3)
+    np.testing.assert_allclose(
+        model.predict_proba(images), np.exp(joint - expected[:, None]), atol=1e-2
+    )
+    assert model.score(images) == pytest.approx(expected.mean(), rel=1e-4)
+
+
+@BOTH
+def test_same_seed_same_result_for_any_number_of_jobs(kind, shapes):
+    images, _ = shapes
+    options = {**QUICK, "n_init": 5, "max_epochs": 40}
+    one, two = (kind(3, **options, n_jobs=n_jobs).fit(images) for n_jobs in (1, 2))
+    np.testing.assert_array_equal(one.prototypes_, two.prototypes_)
+    np.testing.assert_array_equal(one.labels_, two.labels_)
+    assert one.inertia_ == two.inertia_
+
+
+def test_kinds_of_input_give_the_same(shapes):
+    images, _ = shapes
+    quick = {**QUICK, "max_epochs": 20, "n_init": 1}
+    bytes_ = (images * 255).astype(np.uint8)
+    reference = DTIKMeans(3, **quick).fit(bytes_).prototypes_
+    for other in (
+        bytes_[..., None],
+        bytes_[:, None],
+        torch.from_numpy(bytes_),
+        list(bytes_),
+        bytes_.astype(np.float32) / 255,
+        bytes_.reshape(90, 100),
+    ):
+        np.testing.assert_array_equal(DTIKMeans(3, **quick).fit(other).prototypes_, reference)
+    rows = DTIKMeans(3, **quick, image_shape=(10, 10)).fit(bytes_.reshape(90, 100))
+    np.testing.assert_array_equal(rows.prototypes_, reference)
+    np.testing.assert_array_equal(rows.predict(bytes_), rows.predict(bytes_.reshape(90, 100)))
+
+
+def test_colour_images(shapes):
+    images, labels = shapes
+    rng = np.random.default_rng(0)
+    front, back = rng.uniform(0.6, 1, (90, 1, 1, 3)), rng.uniform(0, 0.4, (90, 1, 1, 3))
+    coloured = images[..., None] * front + (1 - images[..., None]) * back
+    model = DTIKMeans(3, transforms=("colour", "affine"), n_init=2, max_epochs=200, random_state=0)
+    model.fit(coloured)
+    assert model.prototypes_.shape == (3, 10, 10, 3)
+    assert model.align(coloured[:4]).shape == (4, 3, 10, 10, 3)
+    assert clustering_accuracy(labels, model.labels_) > 0.6
+    assert DTIKMeans(transforms="auto")._choose_transforms((3, 32, 32))[0] == "colour"
+
+
+@pytest.mark.parametrize("encoder", [
+    "mlp", "conv", pytest.param("resnet20", marks=pytest.mark.slow),
+    pytest.param("resnet18", marks=pytest.mark.slow),
+])  # fmt: skip
+def test_every_encoder(encoder, shapes):
+    images, _ = shapes
+    model = DTIKMeans(3, transforms=("affine",), encoder=encoder, n_init=1, max_epochs=2,
+                      batch_size=16, random_state=0).fit(images)  # fmt: skip
+    np.testing.assert_array_equal(model.predict(images), model.labels_)
+
+
+@pytest.mark.parametrize(("name", "n_features"), [("resnet20", 64), ("resnet18", 512)])
+def test_residual_networks(name, n_features):
+    shape = (3, 32, 32)
+    encoder = build_encoder(name, shape, seed=0)
+    assert count_features(encoder, shape) == n_features
+    n_convolutions = sum(isinstance(one, torch.nn.Conv2d) for one in encoder.modules())
+    assert n_convolutions == {"resnet20": 19 + 2, "resnet18": 17 + 3}[name]  # with shortcuts
+
+
+def test_own_encoder(shapes):
+    images, _ = shapes
+    own = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(100, 16), torch.nn.Tanh())
+    before = own[1].weight.clone()
+    model = clone(DTIKMeans(3, transforms=("affine",), encoder=own, n_init=1, max_epochs=2))
+    model.fit(images)
+    assert torch.equal(own[1].weight, before)
+    with pytest.raises(InputError, match=r"into features \(n, D\)"):
+        DTIKMeans(3, encoder=torch.nn.Identity()).fit(images)
+
+
+def test_optimised_alignment(shapes):
+    images, labels = shapes
+    model = DTIKMeans(3, transforms=("affine",), alignment="optimized", n_init=1, max_epochs=100,
+                      random_state=0).fit(images)  # fmt: skip
+    np.testing.assert_array_equal(model.predict(images), model.labels_)
+    assert clustering_accuracy(labels, model.labels_) > 0.5
+
+
+def test_pixel_weights(shapes):
+    images, _ = shapes
+    dirty = images.copy()
+    dirty[:, 0, 0] = np.random.default_rng(0).random(90)
+    weight = np.ones((10, 10))
+    weight[0, 0] = 0
+    quick = {**QUICK, "transforms": (), "max_epochs": 30}
+    with_weight = DTIKMeans(3, **quick, pixel_weight=weight).fit(dirty)
+    distances = ((dirty[:, None] - with_weight.prototypes_) ** 2 * weight).sum((2, 3)) / 99
+    np.testing.assert_allclose(with_weight.transform(dirty), distances, atol=1e-6)
+    DTIKMeans(3, **quick, pixel_weight="gaussian").fit(images)
+    for wrong in ("round", np.ones(3), -weight):
+        with pytest.raises(InputError, match="pixel_weight"):
+            DTIKMeans(3, pixel_weight=wrong).fit(images)
+
+
+def test_tiny_clusters_start_again_beside_the_largest():
+    rng = np.random.default_rng(0)
+    images = np.concatenate([rng.random((200, 6, 6)) * 0.2, np.ones((2, 6, 6))])
+    options = {"transforms": (), "n_init": 1, "max_epochs": 200, "random_state": 0}
+    assert DTIKMeans(3, **options).fit(images).n_reassigned_ > 0
+
+    class Without(DTIKMeans):
+        _tiny = 0.0
+
+    assert Without(3, **options).fit(images).n_reassigned_ == 0
+
+
+def test_own_transformation(shapes):
+    class Shift(Transformation):
+        """Moves an image sideways by a share of its width, around the edge."""
+
+        def __init__(self, image_shape):
+            super().__init__(image_shape, torch.zeros(1))
+
+        def forward(self, images, parameters):
+            width = self.image_shape[2]
+            frequency = torch.arange(width // 2 + 1)
+            angle = -2 * torch.pi * frequency * parameters[..., None, None]
+            spectrum = torch.fft.rfft(images) * torch.polar(torch.ones_like(angle), angle)
+            return torch.fft.irfft(spectrum, n=width)
+
+    images, _ = shapes
+    register_transformation("shift", Shift)
+    try:
+        model = DTIKMeans(3, **{**QUICK, "transforms": ("shift",), "max_epochs": 40}).fit(images)
+        assert model.transform_parameters(images)["shift"].shape == (90, 3, 1)
+        assert model.align(images).shape == (90, 3, 10, 10)
+    finally:
+        del TRANSFORMATIONS["shift"]
+
+
+def test_time_budget_ends_the_training(shapes):
+    images, _ = shapes
+    model = DTIKMeans(3, transforms=("affine",), n_init=1, time_budget=1e-6, random_state=0)
+    model.fit(images)
+    assert model.n_iter_ == 3 * training.WINDOW
+    assert model.history_.stage == ["identity", "affine", "refine"]
+
+
+def test_checkpoints_change_nothing(shapes, tmp_path, monkeypatch):
+    """A training that died on the way and was taken up again ends in the same bits."""
+    images, _ = shapes
+    options = {**QUICK, "max_epochs": 60}
+    whole = DTIKMeans(3, **options).fit(images)
+    model = DTIKMeans(3, **options, checkpoint_dir=tmp_path / "new")
+    close_stage, seen = training.Trainer._close_stage, []
+
+    def die(trainer):
+        close_stage(trainer)
+        seen.append(trainer.stage)
+        if len(seen) == 3:
+            raise RuntimeError("power cut")
+
+    monkeypatch.setattr(training.Trainer, "_close_stage", die)
+    with pytest.raises(RuntimeError, match="power cut"):
+        model.fit(images)
+    monkeypatch.setattr(training.Trainer, "_close_stage", close_stage)
+    steps = []
+    step = training.Trainer._step
+    monkeypatch.setattr(training.Trainer, "_step", lambda self: (steps.append(1), step(self)))
+    model.fit(images)
+    assert 0 < len(steps) < whole.n_iter_
+    np.testing.assert_array_equal(model.prototypes_, whole.prototypes_)
+    np.testing.assert_array_equal(model.history_.loss, whole.history_.loss)
+    assert model.inertia_ == whole.inertia_
+    with pytest.raises(InputError, match="other data or parameters"):
+        model.set_params(learning_rate=1e-4).fit(images)
+
+
+def test_damaged_checkpoint(shapes, tmp_path):
+    images, _ = shapes
+    model = DTIKMeans(3, **{**QUICK, "max_epochs": 5}, checkpoint_dir=tmp_path).fit(images)
+    (tmp_path / "group-0.json").write_text("{")
+    with pytest.raises(InputError, match="damaged"):
+        model.fit(images)
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_interrupt_keeps_the_best_so_far(shapes, monkeypatch):
+    images, _ = shapes
+    started = threading.Event()
+    step = training.Trainer._step
+
+    def slow_step(trainer):
+        step(trainer)
+        if trainer.step == 60:
+            started.set()
+        if started.is_set():
+            time.sleep(0.02)
+
+    monkeypatch.setattr(training.Trainer, "_step", slow_step)
+
+    def press():
+        started.wait()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=press).start()
+    with pytest.warns(UserWarning, match="Interrupted"):
+        model = DTIKMeans(3, **QUICK).fit(images)
+    assert model.interrupted_
+    np.testing.assert_array_equal(model.predict(images), model.labels_)
+    assert model.align(images[:2]).shape == (2, 3, 10, 10)
+    assert list(model.transform_parameters(images)) == ["affine"]
+
+
+def test_divergence_is_told(shapes):
+    images, _ = shapes
+    model = DTIKMeans(3, **QUICK, prototype_learning_rate=1e6)
+    with pytest.raises(DivergedError, match="lower learning_rate"):
+        model.fit(images)
+
+
+@pytest.mark.parametrize(("X", "message"), [
+    (np.ones((5, 4, 4)), "all images are equal"),
+    (np.zeros((2, 4, 4)) + np.arange(2)[:, None, None], "too few for n_clusters=3"),
+    ([np.ones((4, 4)), np.ones((4, 5)), np.ones((4, 4))], "different shapes"),
+    (np.full((5, 4, 4), np.nan), "NaN"),
+    (np.eye(80).reshape(20, 5, 8, 8), "no axis of 1, 3 or 4 channels"),
+    (np.ones((5, 4, 4, 3, 2)), "got the shape"),
+    ("folder", "not a path"),
+    (np.full((5, 4, 4), "a"), "real numbers"),
+])  # fmt: skip
+def test_wrong_images(X, message):
+    with pytest.raises(InputError, match=message):
+        DTIKMeans(3).fit(X)
+
+
+@pytest.mark.parametrize(("parameters", "message"), [
+    ({"n_clusters": 0}, "n_clusters must be a whole number"),
+    ({"n_init": 1.5}, "n_init must be a whole number"),
+    ({"learning_rate": -1}, "learning_rate must be a number above 0"),
+    ({"time_budget": 0}, "time_budget must be a number above 0"),
+    ({"transforms": "affine"}, "list of names"),
+    ({"transforms": ("afine",)}, "names among"),
+    ({"encoder": "vgg"}, "encoder must be one of"),
+    ({"alignment": "manual"}, "alignment must be"),
+    ({"device": "abacus"}, "device must be"),
+    ({"image_shape": (4, 4)}, "image_shape is for rows"),
+])  # fmt: skip
+def test_wrong_parameters(parameters, message, shapes):
+    with pytest.raises(InputError, match=message):
+        DTIKMeans(**{"n_clusters": 3, **parameters}).fit(shapes[0])
+
+
+def test_wrong_images_later(shapes, fitted):
+    model = fitted[DTIKMeans]
+    with pytest.raises(InputError, match="10 × 10"):
+        model.predict(np.zeros((2, 9, 10)))
+    with pytest.raises(InputError, match="from 0 to 2"):
+        model.align(shapes[0][:2], [0, 3])
+    with pytest.raises(InputError, match="image_shape must be"):
+        DTIKMeans(3, image_shape=(9, 10)).fit(np.random.default_rng(0).random((9, 100)))
