@@ -1,56 +1,104 @@
-"""`kindset demo`: the main job on data that ships inside a dependency."""
+"""`kindset demo`: the whole job on data that ships inside dependencies."""
 
-import json
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
+import pandas as pd
 import typer
+from sklearn.datasets import load_digits
 
-from kindset._files import check_output_folder, output_folder, write_text
-from kindset._version import __version__
 from kindset.cli import _survey
-from kindset.cli._options import Debug, Force
+from kindset.cli._clustering import Clusterer
+from kindset.cli._compare import show_comparison
+from kindset.cli._methods import Setting
+from kindset.cli._options import Debug, Force, Jobs
+from kindset.cli._samples import Samples
+from kindset.cli._sweep import Job, finish, open_sweep
 from kindset.datasets import load_anes96
+from kindset.report import compare_runs, write_report
+from kindset.runs import Run, fingerprint
+
+_SURVEY = (
+    "944 voters of 1996 placed themselves, Clinton and Dole from left to right, and told their "
+    "party, education and how often they watch TV news."
+)
+_DIGITS = "1,797 handwritten digits, 8 x 8 pixels. Nobody tells the methods which is which."
+_SEGMENTS = list(range(1, 9))
+
+_BUDGET = {"time_budget": 20.0}
+# A sweep as one would run it, small enough for a few minutes.
+SETTINGS = [
+    *(Setting("kmeans", k) for k in (8, 10, 12)),
+    *(Setting("kmeans", 10, embedding=space) for space in ("pca:5", "pca:20")),
+    *(Setting("gmm", 10, seed, "pca:20") for seed in (0, 1)),
+    *(Setting("kmeans", 10, seed, "autoencoder:10") for seed in (0, 1)),
+    Setting("gmm", 10, embedding="autoencoder:5"),
+    *(Setting("unmasking", k) for k in (8, 10, 12)),
+    Setting("unmasking", 10, 1),
+    *(Setting("dti-kmeans", 10, seed, parameters=_BUDGET) for seed in (0, 1)),
+    Setting("dti-kmeans", 12, parameters=_BUDGET),
+    Setting("dti-gmm", 10, parameters=_BUDGET),
+]
 
 
 def demo(
     *,
     out: Annotated[Path, typer.Option("--out", "-o", help="Output folder.")] = Path("demo-output"),
+    jobs: Jobs = -1,
     force: Force = False,
     debug: Debug = False,
 ) -> None:
-    """Cluster a real election survey, choose the number of segments, and describe them."""
-    check_output_folder(out, force=force)
+    """Cluster a survey and images in many ways, rank the results, and write a report.
+
+    Started again, it goes on with what is there already.
+    """
+    open_sweep(out, force=force)
+    say = partial(typer.echo, err=False)
+    say(f"1. {_SURVEY} Which kinds are there?\n")
+    surveys = finish(out, [_survey_job(method, jobs) for method in ("bos", "god")], say=say)
+    best = min(surveys, key=lambda run: run.metrics["icl"])
+    say(f"\n{_segments(best)}\n")
+    say(f"2. {_DIGITS}\n")
+    clusterer = _digits(jobs)
+    digits = finish(out, [clusterer.job(setting) for setting in SETTINGS], say=say)
+    say("\n3. Which to trust? The ranking does not see the true digits; NMI, ACC and ARI do.\n")
+    show_comparison(
+        compare_runs(digits, ["silhouette"], truth=clusterer.samples.truth, n_jobs=jobs)
+    )
+    page = out / "report.html"
+    write_report([*surveys, *digits], page, title="Kindset demo")
+    say(f"\n4. Everything on one page: {page.resolve()}")
+
+
+def _survey_job(method: str, n_jobs: int) -> Job:
     data = load_anes96()
     ids = data.data.index.to_series().add(1).rename("respondent")
-    survey = _survey.Survey(data.data, ids, data.questions)
-    typer.echo(
-        "944 voters of 1996 placed themselves, Clinton and Dole from left to right, and told\n"
-        "their party, education and how often they watch TV news. Which kinds are there?\n"
-    )
-    results = {}
-    for method in ("bos", "god"):
-        typer.echo(f"{_survey.METHODS[method][1]}, 1 to 8 segments")
-        options = _survey.SurveyOptions(method, list(range(1, 9)), n_jobs=-1)
-        results[method] = _survey.fit_survey(survey, options)
-        if results[method].interrupted:
-            break
-    best = min(results, key=lambda method: results[method].metrics["icl"])
-    with output_folder(out, force=force) as stage:
-        for method, result in results.items():
-            (stage / method).mkdir()
-            _survey.write_survey(result, stage / method)
-        note = {"kindset": __version__, "command": ["kindset", "demo"], "best": best}
-        write_text(stage / "demo.json", json.dumps(note) + "\n")
-    typer.echo("")
-    for method, result in results.items():
-        typer.echo(
-            f"{method.upper()}: {len(result.model.weights_)} segments, "
-            f"ICL {result.metrics['icl']:,.0f}{'  <- describes them best' * (method == best)}"
-        )
-    typer.echo(f"\n{_survey.describe(results[best])}\n")
-    typer.echo(f"Figures, tables and models: {out}/")
-    if any(result.interrupted for result in results.values()):
-        typer.echo("Interrupted: this is what was finished.")
-        raise typer.Exit(130)
-    typer.echo(f"Start with {out / best / 'profiles.png'} and {out / best / 'summary.txt'}")
+    survey = _survey.Survey(data.data, ids, data.questions, name="election survey", about=_SURVEY)
+    options = _survey.SurveyOptions(method, _SEGMENTS, n_jobs=n_jobs)
+
+    def make(folder: Path) -> Run:
+        result = _survey.fit_survey(survey, options)
+        if result.interrupted:
+            raise KeyboardInterrupt
+        _survey.write_survey(result, folder)
+        return _survey.as_run(result)
+
+    return Job(f"survey-{method}", {"method": method, "seed": 0}, fingerprint(data.data), make)
+
+
+def _segments(run: Run) -> str:
+    segments = run.details["survey"]["segments"]
+    lines = [
+        f"{run.details['title']} describes them best, with {len(segments)} segments:",
+        *(f"  {s['share']:4.0%}  {s['headline']}" for s in segments),
+    ]
+    return "\n".join(lines)
+
+
+def _digits(n_jobs: int) -> Clusterer:
+    data = load_digits()
+    ids = pd.Series(np.arange(1, len(data.images) + 1), name="row")
+    samples = Samples(data.images, ids, "digits", truth=data.target)
+    return Clusterer(samples, about=_DIGITS, n_jobs=n_jobs)

@@ -17,6 +17,7 @@ from sklearn.metrics import pairwise_distances
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from kindset._interrupt import held_interrupts
 from kindset.exceptions import InputError
 from kindset.unmasking._augment import augment_images, image_shape
 from kindset.unmasking._cells import INITS, Cells, dissolve_small, given_cells, means, nearest
@@ -240,8 +241,9 @@ class UnmaskingClustering(
         X = validate_data(self, X, dtype=_DTYPES, order="C", ensure_min_samples=2)
         self._check_parameters(len(X))
         rng = check_random_state(self.random_state)
-        samples, cells = self._make_cells(X, rng)
-        hierarchy, n_clusters = self._join(samples, cells, rng)
+        with held_interrupts():
+            samples, cells = self._make_cells(X, rng)
+            hierarchy, n_clusters = self._join(samples, cells, rng)
         self._store(X, cells, hierarchy, hierarchy.cut(n_clusters))
         return self
 

@@ -13,7 +13,7 @@ from scipy.sparse.linalg import eigsh
 from scipy.spatial.distance import squareform
 from sklearn.cluster import KMeans
 
-from kindset._interrupt import plain_interrupts
+from kindset._interrupt import check_interrupt
 from kindset.unmasking._merging import Hierarchy, candidate_pairs
 from kindset.unmasking._pairs import FloatArray, Halves, IntArray, Unmasking, split
 
@@ -115,9 +115,9 @@ def modular_cut(
     def run(size: int, seed: int) -> tuple[float, IntArray]:
         rows = _unit_rows(space[:, :size])
         labels = KMeans(size, n_init=1, random_state=seed).fit_predict(rows).astype(np.int64)
-        with plain_interrupts():
-            labels = _improve(graph, labels, seed)
-            labels = _improve(graph, _merge_cheapest(graph, labels, n_clusters), seed)
+        check_interrupt()
+        labels = _improve(graph, labels, seed)
+        labels = _improve(graph, _merge_cheapest(graph, labels, n_clusters), seed)
         return modularity(graph, labels), labels
 
     jobs = [(s, int(seed)) for s, row in zip(sizes, seeds, strict=True) for seed in row]

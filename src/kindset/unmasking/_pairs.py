@@ -9,7 +9,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from kindset._interrupt import plain_interrupts
+from kindset._interrupt import check_interrupt
 from kindset._progress import progress_bar
 from kindset.unmasking import _kernels
 
@@ -116,11 +116,11 @@ class Unmasking:
         score = SCORINGS[self.scoring]
 
         def run(part: IntArray) -> FloatArray:
-            with plain_interrupts():
-                hits, margins = _kernels.unmask_pairs(
-                    blocks, starts, middles, part, self.n_iterations, self.n_removed or 0,
-                    float(self.C), CLASSIFIERS[self.classifier], self.cross_fit,
-                )  # fmt: skip
+            check_interrupt()
+            hits, margins = _kernels.unmask_pairs(
+                blocks, starts, middles, part, self.n_iterations, self.n_removed or 0,
+                float(self.C), CLASSIFIERS[self.classifier], self.cross_fit,
+            )  # fmt: skip
             return score(Tests(hits, margins, tested[part][:, None]))
 
         parts = np.array_split(pairs, range(_CHUNK, len(pairs), _CHUNK))
@@ -136,9 +136,7 @@ class Unmasking:
                 yield done
 
 
-def split(
-    members: IntArray, rng: np.random.RandomState, max_size: int | None = None
-) -> Halves:
+def split(members: IntArray, rng: np.random.RandomState, max_size: int | None = None) -> Halves:
     """Split the samples of a group at random into halves, the first not the smaller one."""
     drawn = rng.permutation(members)[:max_size]
     middle = (len(drawn) + 1) // 2
