@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 .PHONY: help demo test test-full lint format bench docs browser clean
 
 help:
-	@echo "make demo       set up, cluster a real survey, write a report folder"
+	@echo "make demo       set up, cluster a survey and images, rank the results, write a report"
 	@echo "make test       set up, run the tests"
 	@echo "make test-full  the same with the slow tests and those on real data (KINDSET_DATA)"
 	@echo "make lint       ruff and mypy"
@@ -33,7 +33,7 @@ $(VENV)/.ready-dev: $(VENV)/.ready
 	@touch $@
 
 demo: $(VENV)/.ready
-	$(BIN)/kindset demo --out demo-output --force
+	$(BIN)/kindset demo --out demo-output
 
 # The report is tested in Debian's Chromium. Without one its tests are skipped, and say so.
 browser:

@@ -355,15 +355,3 @@ def test_failed_replacement_keeps_the_old_folder(folder, monkeypatch):
         Run([0, 1], name="new").save("run", force=True)
     assert Run.load("run").name == "old"
     assert [path.name for path in folder.iterdir()] == ["run"]
-
-
-@pytest.mark.slow
-def test_demo(kindset, folder):
-    code, out, err = kindset("demo")
-    assert code == 0, err
-    assert "GOD: " in out
-    assert "describes them best" in out
-    assert (folder / "demo-output" / "god" / "profiles.png").exists()
-    assert (folder / "demo-output" / "bos" / "summary.txt").exists()
-    code, _, err = kindset("demo")
-    assert (code, "--force" in err) == (2, True)

@@ -82,8 +82,7 @@ def _survey_job(method: str, n_jobs: int) -> Job:
         result = _survey.fit_survey(survey, options)
         if result.interrupted:
             raise KeyboardInterrupt
-        _survey.write_survey(result, folder)
-        return _survey.as_run(result)
+        return _survey.write_survey(result, folder)
 
     return Job(f"survey-{method}", {"method": method, "seed": 0}, fingerprint(data.data), make)
 

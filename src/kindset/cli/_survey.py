@@ -242,19 +242,21 @@ def memberships(
     )
 
 
-def write_survey(result: SurveyResult, folder: Path) -> None:
-    """Fill a folder with labels, model, figures and summary."""
+def write_survey(result: SurveyResult, folder: Path) -> Run:
+    """Fill a folder with labels, model, figures and summary; return the run in it."""
     survey, model = result.survey, result.model
     table = memberships(model, survey.answers, survey.ids)
     table.to_csv(folder / "segments.csv", index=False, float_format="%.6f")
     write_text(folder / "summary.txt", summarise(result) + "\n")
     if result.selection is not None:
         result.selection.path.to_csv(folder / "selection.csv")
-    as_run(result).write(folder)
+    run = as_run(result)
+    run.write(folder)
     try:
         _draw(result, folder)
     except KeyboardInterrupt:
         warnings.warn("Interrupted while drawing: some figures are missing.", stacklevel=2)
+    return run
 
 
 def _draw(result: SurveyResult, folder: Path) -> None:

@@ -337,8 +337,8 @@ def cd_bw(
     farthest from the centroid and from each other. Compactness is the density around them while
     they shrink to the centroid, cohesion discounts its changes, and separation is the distance
     between clusters discounted by the density between them. Range [0, ∞), larger is better. Cost
-    O(N d · 80 + N d · 10 K). Unlike the other indices it depends on the unit of X: it falls when X is
-    multiplied by a number above one.
+    O(N d · 80 + N d · 10 K). Unlike the other indices it depends on the unit of X: it falls when X
+    is multiplied by a number above one.
 
     A singleton has deviation 0 and represents itself. Ties between points equally far away go to
     the first, so the value can depend on the order of rows where such ties exist. One cluster, or

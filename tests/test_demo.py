@@ -1,0 +1,66 @@
+"""The demo: a small version in every run of the tests, the whole of it among the slow ones."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from kindset.cli import _demo
+from kindset.cli._methods import Setting
+from kindset.runs import Run, load_runs
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Few segments and quick methods."""
+    monkeypatch.setattr(_demo, "_SEGMENTS", [1, 2])
+    settings = [Setting("kmeans", 10), Setting("kmeans", 9), Setting("ward", 10)]
+    monkeypatch.setattr(_demo, "SETTINGS", settings)
+
+
+def test_from_survey_and_digits_to_a_page(kindset, folder, small):
+    code, out, err = kindset("demo")
+    assert code == 0, err
+    assert "describes them best, with 2 segments" in out
+    assert "Silhouette" in out
+    page = folder / "demo-output" / "report.html"
+    assert out.rstrip().endswith(str(page))
+    text = page.read_text()
+    assert "election survey" in text
+    assert "digits" in text
+    assert len(load_runs([folder / "demo-output"])) == 5
+    code, out, _ = kindset("demo")
+    assert code == 0
+    assert out.count("there already") == 5
+    assert page.read_text() == text
+
+
+def test_never_over_something_else(kindset, folder, small):
+    (folder / "demo-output").mkdir()
+    (folder / "demo-output" / "thesis.tex").write_text("years of work")
+    code, _, err = kindset("demo")
+    assert code == 2
+    assert "did not write" in err
+    assert (folder / "demo-output" / "thesis.tex").exists()
+
+
+@pytest.mark.slow
+def test_whole_demo_killed_and_finished(folder):
+    command = [sys.executable, "-m", "kindset", "demo"]
+    rng = random.Random(0)
+    for _ in range(4):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(8 + 30 * rng.random())
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        for path in folder.glob("demo-output/*/run.json"):
+            Run.load(path.parent)
+    finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stderr
+    assert "there already" in finished.stdout
+    assert len(load_runs([folder / "demo-output"])) == 2 + len(_demo.SETTINGS)
+    assert (folder / "demo-output" / "report.html").stat().st_size < 2_000_000
