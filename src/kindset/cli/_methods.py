@@ -73,7 +73,7 @@ METHODS: dict[str, Method] = {
         defaults={"n_init": 3, "reg_covar": 1e-4},
     ),
     "ward": Method("Ward's hierarchical clustering", "sklearn.cluster:AgglomerativeClustering"),
-    "unmasking": Method("clustering by unmasking", "kindset.unmasking:UnmaskingClustering"),
+    "unmasking": Method("unmasking", "kindset.unmasking:UnmaskingClustering"),
     "dti-kmeans": Method(
         "transformation-invariant k-means", "kindset.images:DTIKMeans", takes=("images",)
     ),
@@ -97,9 +97,9 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """What to call the run."""
-        space = "" if self.embedding is None else f"{self.embedding.replace(':', ' ')}, "
-        return f"{space}{self.method}, K = {self.k}, seed {self.seed}"
+        """What to call the run, s being the seed: short, as tables have many columns."""
+        space = "" if self.embedding is None else f"{self.embedding.replace(':', '')} "
+        return f"{space}{self.method} K={self.k} s{self.seed}"
 
     @property
     def folder(self) -> str:

@@ -282,7 +282,7 @@ def as_run(result: SurveyResult) -> Run:
     return Run(
         labels=model.labels_,
         space=answer_positions(model, survey.answers),
-        name=f"{options.method}, K = {len(model.weights_)}, seed {options.seed}",
+        name=f"{options.method} K={len(model.weights_)} s{options.seed}",
         method=options.method,
         parameters={
             "n_components": len(model.weights_),
