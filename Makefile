@@ -54,9 +54,15 @@ format: $(VENV)/.ready-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# Strict: a broken link or a page that no menu leads to is an error.
+docs: $(VENV)/.ready
+	$(PIP) install --quiet --constraint constraints.txt --editable ".[docs]"
+	$(BIN)/mkdocs build --strict --quiet
+	@echo "Documentation: site/index.html"
+
 bench: $(VENV)/.ready-dev
 	@for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 clean:
-	rm -rf $(VENV) demo-output .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf $(VENV) demo-output site .artifacts .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
