@@ -124,7 +124,7 @@ def test_intervals_say_what_they_show():
 def test_known_chart():
     drawn = parse(known_chart(["a<", "b"], [0.1, 0.2], [0.5, 0.9], ("score", "NMI")))
     marks = [e for e in drawn.iter("circle") if "mark" in e.get("class")]
-    assert [("first" in e.get("class")) for e in marks] == [True, False]
+    assert [("first" in e.get("class")) for e in marks] == [False, True]
 
 
 @pytest.mark.parametrize("n_cells", [1, 2, 7, 120, 500])

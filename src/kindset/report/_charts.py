@@ -129,4 +129,4 @@ def known_chart(
         for i, (name, score, value) in enumerate(zip(names, scores, known, strict=True))
     ]  # fmt: skip
     label = f"{titles[1]} over {titles[0]} of {len(names)} runs"
-    return drawing(_WIDTH, _HEIGHT, label, _frame(across, up, *titles), *marks)
+    return drawing(_WIDTH, _HEIGHT, label, _frame(across, up, *titles), *reversed(marks))

@@ -24,7 +24,7 @@ from kindset.report._part_charts import PART_CHARTS
 from kindset.report._prose import tell
 from kindset.report._sections import SECTIONS
 from kindset.report._sprites import make_sheet
-from kindset.report._summary import DataSummary, Ranking, RunSummary, rank_table, summarise
+from kindset.report._summary import DataSummary, Ranking, rank_table, summarise
 from kindset.report._tree_chart import merge_tree
 from kindset.runs import Run
 
@@ -119,7 +119,6 @@ def render(summaries: list[DataSummary], title: str | None = None) -> str:
         script=Markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         sheets=_sheets(summaries),
-        runs=[run for data in summaries for run in data.runs],
     )
     return _FORBIDDEN.sub("\ufffd", html)
 
@@ -145,7 +144,9 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(asdict=asdict, figure=_figure, percent=_percent, seconds=_seconds)
+    environment.filters.update(
+        asdict=asdict, figure=_figure, moment=_moment, percent=_percent, seconds=_seconds
+    )
     environment.globals.update(
         charts={
             **PART_CHARTS,
@@ -195,4 +196,7 @@ def _figure(value: float) -> str:
     return written.rstrip(".") if abs(value) < 1000 else f"{value:,.0f}"
 
 
-__all__ = ["RunSummary", "render", "write_report"]
+def _moment(written: str) -> str:
+    """Write a time in UTC as people do; anything else stays as it is."""
+    found = re.fullmatch(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::[\d.]+)?(?:\+00:00|Z)", written)
+    return f"{found[1]} {found[2]} UTC" if found else written

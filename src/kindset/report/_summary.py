@@ -25,13 +25,8 @@ KNOWN = ("NMI", "ACC", "ARI")
 _SAMPLED_FROM = 20_000
 _SAMPLE = 4_000
 
-# How a reader of the page would call what the library's warnings name.
-_IN_WORDS = {
-    "rank_average_": "the average rank",
-    "rank_intervals_": "the plausible ranks",
-    "pooled_": "the mean score",
-    "partitions": "clusterings",
-}
+# How a reader of the page would say what the library's warnings say.
+_IN_WORDS = {"partitions": "clusterings", "multimodal": "with clearly separate heaps of points"}
 
 
 @dataclass(frozen=True)
@@ -243,7 +238,7 @@ def _can_sample(ranking: Ranking) -> bool:
 
 
 def in_words(sentence: str) -> str:
-    """Say a warning of the library without the names of attributes."""
+    """Say a warning of the library without its technical terms."""
     for name, words in _IN_WORDS.items():
         sentence = sentence.replace(name, words)
     return sentence
