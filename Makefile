@@ -57,7 +57,7 @@ format: $(VENV)/.ready-dev
 # Strict: a broken link or a page that no menu leads to is an error.
 docs: $(VENV)/.ready
 	$(PIP) install --quiet --constraint constraints.txt --editable ".[docs]"
-	$(BIN)/mkdocs build --strict --quiet
+	$(BIN)/mkdocs build --strict
 	@echo "Documentation: site/index.html"
 
 bench: $(VENV)/.ready-dev

@@ -167,6 +167,14 @@ def test_several_indices(tmp_path):
     assert "points are drawn anew" in text
 
 
+def test_runs_may_know_different_measures():
+    runs = [image_run(k, 0) for k in (8, 9, 10, 11)]
+    runs[1] = replace(runs[1], metrics={"ARI": 0.5})
+    runs[2] = replace(runs[2], metrics={})
+    html = render(summarise(runs, Ranking()))
+    assert "NMI, ARI: agreement with known labels" in html
+
+
 def test_wrong_arguments(tmp_path):
     run = feature_run()
     path = tmp_path / "r.html"
