@@ -125,13 +125,13 @@ def score_map(evaluation: AdaptiveEvaluation) -> Markup:
     names = [
         tag(
             "text", shorten(evaluation.space_names_[i], 21), x=left - 8, y=top + r * down + 14,
-            class_=f"tick end {'strong' if evaluation.status_[i] == 'selected' else ''}",
+            class_=f"end {'strong' if evaluation.status_[i] == 'selected' else ''}",
         )
         for r, i in enumerate(rows)
     ]  # fmt: skip
     every = max(1, int(np.ceil(18 / across)))
     numbers = [
-        tag("text", c + 1, x=left + (c + 0.5) * across, y=top - 6, class_="tick middle")
+        tag("text", c + 1, x=left + (c + 0.5) * across, y=top - 6, class_="middle")
         for c in range(0, len(columns), every)
     ]
     label = f"Scores of {len(columns)} runs, best first, in {len(rows)} spaces"
