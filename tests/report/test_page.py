@@ -102,6 +102,12 @@ def test_any_name_shows_as_it_is(name):
         assert shown.strip().replace("\r", "\n") in page.text.replace("\r", "\n")
 
 
+def test_what_no_file_can_hold_is_replaced(tmp_path):
+    evil = "half \ud800 and nothing \x00"
+    write_report([poisoned(run, evil) for run in (image_run(), merging_run())], tmp_path / "r.html")
+    assert "half \ufffd and nothing \ufffd" in (tmp_path / "r.html").read_text()
+
+
 def test_the_samples_survive_their_json_block():
     run = image_run()
     names = [EVIL] * len(run.exhibits["samples"])

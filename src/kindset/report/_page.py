@@ -20,6 +20,7 @@ from kindset._files import write_text
 from kindset.evaluation._registry import INDICES, get_index
 from kindset.exceptions import InputError
 from kindset.report import _charts, _comparison_charts
+from kindset.report._checked import printable
 from kindset.report._part_charts import PART_CHARTS
 from kindset.report._prose import tell
 from kindset.report._sections import SECTIONS
@@ -31,9 +32,6 @@ from kindset.runs import Run
 _LEAD_PICTURES = 600_000
 _OTHER_PICTURES = 600_000
 """Characters that the pictures of the leading runs, and those of all others, may take together."""
-
-# What no HTML file may hold, whatever a name in a run says.
-_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
 
 def write_report(
@@ -120,7 +118,7 @@ def render(summaries: list[DataSummary], title: str | None = None) -> str:
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         sheets=_sheets(summaries),
     )
-    return _FORBIDDEN.sub("\ufffd", html)
+    return printable(html)
 
 
 def _sheets(summaries: list[DataSummary]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kindset.evaluation import INDICES, EvidenceWarning, adjusted_rand
 from kindset.exceptions import InputError
-from kindset.report._checked import known_scalars
+from kindset.report._checked import known_scalars, printable
 from kindset.report._comparison import Comparison, compare_runs
 from kindset.report._provenance import Provenance, read_provenance
 from kindset.report._sections import read_parts
@@ -139,7 +139,7 @@ def _distinct(runs: Sequence[Run]) -> list[Run]:
     found = []
     taken: set[str] = set()
     for run in runs:
-        wanted = str(run.name).strip() or "run"
+        wanted = printable(str(run.name)).strip() or "run"
         name, number = wanted, 1
         while name in taken:
             number += 1
