@@ -37,19 +37,7 @@ demo: $(VENV)/.ready
 
 # The report is tested in Debian's Chromium. Without one its tests are skipped, and say so.
 browser:
-	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || { \
-		if ! command -v apt-get >/dev/null; then \
-			echo "No Chromium and no apt-get: the browser tests of the report will be skipped."; \
-		elif [ "$$(id -u)" = 0 ]; then sudo=; \
-		elif sudo -n true 2>/dev/null; then sudo=sudo; \
-		else no_rights=1; \
-			echo "No Chromium, and no right to install it: the browser tests of the report will be" \
-				"skipped. As root: apt-get install chromium"; fi; \
-		if command -v apt-get >/dev/null && [ -z "$$no_rights" ]; then \
-			echo "Installing Chromium for the browser tests of the report"; \
-			$$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
-				$$sudo apt-get install -qq -y --no-install-recommends chromium >/dev/null \
-			|| echo "Chromium could not be installed: the browser tests will be skipped."; fi; }
+	@tools/install-chromium
 
 test: $(VENV)/.ready-dev browser
 	$(BIN)/python -m pytest -m "not slow and not realdata"
@@ -66,9 +54,15 @@ format: $(VENV)/.ready-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# Strict: a broken link or a page that no menu leads to is an error.
+docs: $(VENV)/.ready
+	$(PIP) install --quiet --constraint constraints.txt --editable ".[docs]"
+	$(BIN)/mkdocs build --strict
+	@echo "Documentation: site/index.html"
+
 bench: $(VENV)/.ready-dev
 	@for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 clean:
-	rm -rf $(VENV) demo-output .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf $(VENV) demo-output site .artifacts .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -124,7 +124,7 @@ def test_intervals_say_what_they_show():
 def test_known_chart():
     drawn = parse(known_chart(["a<", "b"], [0.1, 0.2], [0.5, 0.9], ("score", "NMI")))
     marks = [e for e in drawn.iter("circle") if "mark" in e.get("class")]
-    assert [("first" in e.get("class")) for e in marks] == [True, False]
+    assert [("first" in e.get("class")) for e in marks] == [False, True]
 
 
 @pytest.mark.parametrize("n_cells", [1, 2, 7, 120, 500])
@@ -133,16 +133,27 @@ def test_trees(n_cells, left):
     points = np.random.default_rng(n_cells).normal(size=(n_cells, 2))
     tree = linkage(points, "average") if n_cells > 1 else np.empty((0, 4))
     tree = tree[: max(0, len(tree) + 1 - left)]
-    drawn = parse(merge_tree(MergingSummary(n_cells, tree, np.empty((0, 0)), [])))
+    drawn = parse(merge_tree(MergingSummary(n_cells, min(2, n_cells), tree, np.empty((0, 0)), [])))
     joins = [e for e in drawn.iter("path") if "join" in e.get("class")]
     assert len(joins) == min(len(tree), max(0, 120 - n_cells + len(tree)))
 
 
 def test_a_tree_never_goes_down():
     tree = np.array([[0, 1, 5.0, 2], [3, 2, 1.0, 3]])
-    drawn = parse(merge_tree(MergingSummary(3, tree, np.empty((0, 0)), [])))
+    drawn = parse(merge_tree(MergingSummary(3, 1, tree, np.empty((0, 0)), [])))
     heights = [e.get("d").split("V")[1].split("H")[0] for e in drawn.iter("path")]
     assert heights[0] == heights[1]
+
+
+def test_merges_beyond_the_groups_are_grey():
+    points = np.random.default_rng(0).normal(size=(30, 2))
+    merging = MergingSummary(30, 4, linkage(points, "ward"), np.empty((0, 0)), [])
+    classes = [e.get("class") for e in parse(merge_tree(merging)).iter("path")]
+    assert classes[-3:] == ["join none"] * 3
+    assert "join none" not in classes[:-3]
+    assert {"join c0", "join c1", "join c2", "join c3"} >= set(classes[:-3])
+    # A branch has one colour all the way down.
+    assert len(set(classes[:-3])) > 1
 
 
 def test_merging_of_a_run_is_drawn():

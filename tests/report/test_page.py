@@ -102,6 +102,12 @@ def test_any_name_shows_as_it_is(name):
         assert shown.strip().replace("\r", "\n") in page.text.replace("\r", "\n")
 
 
+def test_what_no_file_can_hold_is_replaced(tmp_path):
+    evil = "half \ud800 and nothing \x00"
+    write_report([poisoned(run, evil) for run in (image_run(), merging_run())], tmp_path / "r.html")
+    assert "half \ufffd and nothing \ufffd" in (tmp_path / "r.html").read_text()
+
+
 def test_the_samples_survive_their_json_block():
     run = image_run()
     names = [EVIL] * len(run.exhibits["samples"])
@@ -165,6 +171,14 @@ def test_several_indices(tmp_path):
     assert "The same by Dunn" in text
     assert "Dunn is not a sum over points" in text
     assert "points are drawn anew" in text
+
+
+def test_runs_may_know_different_measures():
+    runs = [image_run(k, 0) for k in (8, 9, 10, 11)]
+    runs[1] = replace(runs[1], metrics={"ARI": 0.5})
+    runs[2] = replace(runs[2], metrics={})
+    html = render(summarise(runs, Ranking()))
+    assert "NMI, ARI: agreement with known labels" in html
 
 
 def test_wrong_arguments(tmp_path):

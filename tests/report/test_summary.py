@@ -142,7 +142,7 @@ def test_sections():
     assert sum(images.sizes) == 1797
 
     merging = summarise([merging_run()], Ranking())[0].lead.parts["merging"]
-    assert (merging.n_cells, merging.n_trees) == (60, 10)
+    assert (merging.n_cells, merging.n_groups, merging.n_made) == (60, 10, 50)
 
     features = summarise([feature_run()], Ranking())[0].lead.parts["features"]
     assert features.reach == 2

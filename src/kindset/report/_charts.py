@@ -81,15 +81,15 @@ def _frame(across: Scale, up: Scale, x_title: str, y_title: str) -> Markup:
         y = up(value)
         parts.append(tag("line", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=y, y2=y, class_="grid"))
         text = tick_label(value)
-        parts.append(tag("text", text, x=_LEFT - 7, y=y + 4, class_="tick end"))
+        parts.append(tag("text", text, x=_LEFT - 7, y=y + 4, class_="end"))
     for value in across.ticks(8):
         text = tick_label(value)
-        parts.append(tag("text", text, x=across(value), y=_FLOOR + 18, class_="tick middle"))
+        parts.append(tag("text", text, x=across(value), y=_FLOOR + 18, class_="middle"))
     middle = (across.start + across.stop) / 2
-    parts.append(tag("text", x_title, x=middle, y=_HEIGHT - 5, class_="title middle"))
+    parts.append(tag("text", x_title, x=middle, y=_HEIGHT - 5, class_="middle"))
     half = (up.start + up.stop) / 2
     turned = f"translate(11 {half:.0f}) rotate(-90)"
-    parts.append(tag("text", y_title, transform=turned, class_="title middle"))
+    parts.append(tag("text", y_title, transform=turned, class_="middle"))
     return joined(parts)
 
 
@@ -129,4 +129,4 @@ def known_chart(
         for i, (name, score, value) in enumerate(zip(names, scores, known, strict=True))
     ]  # fmt: skip
     label = f"{titles[1]} over {titles[0]} of {len(names)} runs"
-    return drawing(_WIDTH, _HEIGHT, label, _frame(across, up, *titles), *marks)
+    return drawing(_WIDTH, _HEIGHT, label, _frame(across, up, *titles), *reversed(marks))

@@ -4,6 +4,7 @@ Each function returns the value in the type it should have, or raises `InputErro
 that says what is wrong. Whoever shows a part of a run leaves it out in that case.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -13,6 +14,13 @@ from numpy.typing import NDArray
 from kindset.exceptions import InputError
 
 T = TypeVar("T")
+
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+
+
+def printable(words: str) -> str:
+    """Replace what no HTML file may hold, whatever a run says."""
+    return _FORBIDDEN.sub("\ufffd", words)
 
 
 def text(value: Any, what: str) -> str:

@@ -28,7 +28,7 @@ N_SHADES = 9
 """Shades s0 to s8 of the style sheet, from low to high."""
 
 _MOST_ROWS = 60
-_GRAPH = 490.0
+_GRAPH = 520.0
 _UPRIGHT = 14
 _MOST_POINTS = 700
 
@@ -54,8 +54,8 @@ def agreement_graph(evaluation: AdaptiveEvaluation) -> Markup:
     """Draw the spaces on a circle, joined where they rank the runs alike."""
     order = group_order(evaluation.groups_, evaluation.status_)
     n = len(order)
-    radius = 105.0
-    centre = np.array([_GRAPH / 2, radius + (40 if n <= _UPRIGHT else 130)])
+    radius = 105.0 if n <= _UPRIGHT else 135.0
+    centre = np.array([_GRAPH / 2, radius + (30 if n <= _UPRIGHT else 115)])
     angles = np.empty(n)
     # Half a step off the top, so that names stand beside their dots rather than above.
     angles[order] = -np.pi / 2 + 2 * np.pi * (np.arange(n) + 0.5) / n
@@ -84,7 +84,8 @@ def _node(
     left = np.cos(angle) < -1e-9
     degrees = 0.0 if upright else np.degrees(angle) + (180 if left else 0)
     text = tag(
-        "text", shorten(name, 19), x=-14 if left else 14, y=4.5, class_="end" if left else None,
+        "text", shorten(name, 19 if upright else 16), x=-14 if left else 14, y=4.5,
+        class_="end" if left else None,
         transform=f"translate({place[0]:.1f} {place[1]:.1f}) rotate({degrees:.1f})",
     )  # fmt: skip
     return tag("g", tag("title", f"{name}: {STATUS.get(status, status)}"), dot, text)
@@ -109,8 +110,8 @@ def score_map(evaluation: AdaptiveEvaluation) -> Markup:
     rows = group_order(evaluation.groups_, evaluation.status_)[:_MOST_ROWS]
     columns = evaluation.ranking_[:_MOST_ROWS]
     shades = _shades(evaluation.score_matrix_[np.ix_(rows, columns)])
-    left, top = 172.0, 20.0
-    across, down = float(np.clip(480 / len(columns), 12.0, 40.0)), 20.0
+    left, top = 180.0, 20.0
+    across, down = float(np.clip(470 / len(columns), 12.0, 40.0)), 20.0
     cells = []
     for shade in range(N_SHADES):
         corners = zip(*np.nonzero(shades == shade), strict=True)
@@ -123,14 +124,14 @@ def score_map(evaluation: AdaptiveEvaluation) -> Markup:
             cells.append(tag("path", d=outline, class_=f"cell s{shade}"))
     names = [
         tag(
-            "text", shorten(evaluation.space_names_[i], 22), x=left - 8, y=top + r * down + 14,
-            class_=f"tick end {'strong' if evaluation.status_[i] == 'selected' else ''}",
+            "text", shorten(evaluation.space_names_[i], 21), x=left - 8, y=top + r * down + 14,
+            class_=f"end {'strong' if evaluation.status_[i] == 'selected' else ''}",
         )
         for r, i in enumerate(rows)
     ]  # fmt: skip
     every = max(1, int(np.ceil(18 / across)))
     numbers = [
-        tag("text", c + 1, x=left + (c + 0.5) * across, y=top - 6, class_="tick middle")
+        tag("text", c + 1, x=left + (c + 0.5) * across, y=top - 6, class_="middle")
         for c in range(0, len(columns), every)
     ]
     label = f"Scores of {len(columns)} runs, best first, in {len(rows)} spaces"

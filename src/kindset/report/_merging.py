@@ -12,17 +12,21 @@ from kindset.runs import Run
 
 @dataclass(frozen=True)
 class MergingSummary:
-    """A forest of merges in scipy's linkage form, and named curves of accuracies."""
+    """Merges in scipy's linkage form, the number of groups, and named curves of accuracies.
+
+    The merges may go on to a single tree; the last of them are then beyond the groups.
+    """
 
     n_cells: int
+    n_groups: int
     merges: NDArray[np.float64]
     curves: NDArray[np.float64]
     curve_names: list[str]
 
     @property
-    def n_trees(self) -> int:
-        """What was left standing when the merging stopped."""
-        return self.n_cells - len(self.merges)
+    def n_made(self) -> int:
+        """How many merges lead to the groups."""
+        return min(len(self.merges), self.n_cells - self.n_groups)
 
 
 def read_merging(run: Run) -> MergingSummary | None:
@@ -42,7 +46,11 @@ def read_merging(run: Run) -> MergingSummary | None:
     curves = numbers(run.exhibits.get("curves", np.empty((0, 0))), "curves", ndim=2)
     names = told.get("curve_names") or [f"pair {i + 1}" for i in range(len(curves))]
     return MergingSummary(
-        n_cells, merges, curves, listed(names, "curve_names", text, length=len(curves))
+        n_cells=n_cells,
+        n_groups=min(max(run.n_clusters, n_cells - len(merges)), n_cells),
+        merges=merges,
+        curves=curves,
+        curve_names=listed(names, "curve_names", text, length=len(curves)),
     )
 
 

@@ -20,20 +20,18 @@ from kindset._files import write_text
 from kindset.evaluation._registry import INDICES, get_index
 from kindset.exceptions import InputError
 from kindset.report import _charts, _comparison_charts
+from kindset.report._checked import printable
 from kindset.report._part_charts import PART_CHARTS
 from kindset.report._prose import tell
 from kindset.report._sections import SECTIONS
 from kindset.report._sprites import make_sheet
-from kindset.report._summary import DataSummary, Ranking, RunSummary, rank_table, summarise
+from kindset.report._summary import DataSummary, Ranking, rank_table, summarise
 from kindset.report._tree_chart import merge_tree
 from kindset.runs import Run
 
 _LEAD_PICTURES = 600_000
 _OTHER_PICTURES = 600_000
 """Characters that the pictures of the leading runs, and those of all others, may take together."""
-
-# What no HTML file may hold, whatever a name in a run says.
-_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
 
 def write_report(
@@ -119,9 +117,8 @@ def render(summaries: list[DataSummary], title: str | None = None) -> str:
         script=Markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         sheets=_sheets(summaries),
-        runs=[run for data in summaries for run in data.runs],
     )
-    return _FORBIDDEN.sub("\ufffd", html)
+    return printable(html)
 
 
 def _sheets(summaries: list[DataSummary]) -> dict[str, Any]:
@@ -145,7 +142,9 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(asdict=asdict, figure=_figure, percent=_percent, seconds=_seconds)
+    environment.filters.update(
+        asdict=asdict, figure=_figure, moment=_moment, percent=_percent, seconds=_seconds
+    )
     environment.globals.update(
         charts={
             **PART_CHARTS,
@@ -195,4 +194,7 @@ def _figure(value: float) -> str:
     return written.rstrip(".") if abs(value) < 1000 else f"{value:,.0f}"
 
 
-__all__ = ["RunSummary", "render", "write_report"]
+def _moment(written: str) -> str:
+    """Write a time in UTC as people do; anything else stays as it is."""
+    found = re.fullmatch(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::[\d.]+)?(?:\+00:00|Z)", written)
+    return f"{found[1]} {found[2]} UTC" if found else written

@@ -29,15 +29,15 @@ class Sheet:
 
     Pictures are numbered: the prototypes, then the samples, then the prototypes aligned to the
     first sample, to the second, and so on. `width` and `height` are those of one picture on the
-    screen.
+    screen, and `rim` is how far it goes on around that, 0 where pixels are shown as blocks.
     """
 
     uri: str
     columns: int
     rows: int
-    width: int
-    height: int
-    blocky: bool
+    width: float
+    height: float
+    rim: float
     first_sample: int
     first_aligned: int | None
 
@@ -71,19 +71,20 @@ def make_sheet(images: ImageSummary, limit: int) -> tuple[ImageSummary, Sheet]:
             continue
         tiles = _reduced(tiles, factor)
         columns = int(np.ceil(np.sqrt(len(tiles))))
-        uri = _png(_mosaic(tiles, columns))
+        blocky = max(tiles.shape[1:3]) <= _BLOCKY
+        uri = _png(_mosaic(tiles if blocky else _rimmed(tiles), columns))
         if len(uri) <= limit or last:
             break
     height, width = (int(size) for size in tiles.shape[1:3])
     longest = max(height, width)
-    shown = _LOOKED_AT // longest if longest <= _BLOCKY else 1.2 * _LOOKED_AT / longest
+    shown = _LOOKED_AT // longest if blocky else 1.2 * _LOOKED_AT / longest
     return kept, Sheet(
         uri=uri,
         columns=columns,
         rows=-(-len(tiles) // columns),
-        width=max(1, round(width * shown)),
-        height=max(1, round(height * shown)),
-        blocky=longest <= _BLOCKY,
+        width=max(1.0, round(width * shown, 3)),
+        height=max(1.0, round(height * shown, 3)),
+        rim=0.0 if blocky else round(shown, 3),
         first_sample=first_sample,
         first_aligned=first_aligned,
     )
@@ -114,6 +115,12 @@ def _reduced(tiles: NDArray[np.uint8], factor: float) -> NDArray[np.uint8]:
             for tile in tiles
         ]
     )
+
+
+def _rimmed(tiles: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Repeat the outermost pixels, so that smoothing finds no neighbour to mix with."""
+    around = ((0, 0), (1, 1), (1, 1), *[(0, 0)] * (tiles.ndim - 3))
+    return np.pad(tiles, around, mode="edge")
 
 
 def _mosaic(tiles: NDArray[np.uint8], columns: int) -> NDArray[np.uint8]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kindset.evaluation import INDICES, EvidenceWarning, adjusted_rand
 from kindset.exceptions import InputError
-from kindset.report._checked import known_scalars
+from kindset.report._checked import known_scalars, printable
 from kindset.report._comparison import Comparison, compare_runs
 from kindset.report._provenance import Provenance, read_provenance
 from kindset.report._sections import read_parts
@@ -25,13 +25,8 @@ KNOWN = ("NMI", "ACC", "ARI")
 _SAMPLED_FROM = 20_000
 _SAMPLE = 4_000
 
-# How a reader of the page would call what the library's warnings name.
-_IN_WORDS = {
-    "rank_average_": "the average rank",
-    "rank_intervals_": "the plausible ranks",
-    "pooled_": "the mean score",
-    "partitions": "clusterings",
-}
+# How a reader of the page would say what the library's warnings say.
+_IN_WORDS = {"partitions": "clusterings", "multimodal": "with clearly separate heaps of points"}
 
 
 @dataclass(frozen=True)
@@ -83,6 +78,10 @@ class DataSummary:
     def known(self) -> list[str]:
         """Measures against known labels that at least one run has."""
         return [name for name in KNOWN if any(name in run.known for run in self.runs)]
+
+    def measured(self, measure: str) -> list[RunSummary]:
+        """Return the runs that have that measure, the best run first."""
+        return [run for run in self.runs if measure in run.known]
 
 
 @dataclass(frozen=True)
@@ -140,7 +139,7 @@ def _distinct(runs: Sequence[Run]) -> list[Run]:
     found = []
     taken: set[str] = set()
     for run in runs:
-        wanted = str(run.name).strip() or "run"
+        wanted = printable(str(run.name)).strip() or "run"
         name, number = wanted, 1
         while name in taken:
             number += 1
@@ -243,7 +242,7 @@ def _can_sample(ranking: Ranking) -> bool:
 
 
 def in_words(sentence: str) -> str:
-    """Say a warning of the library without the names of attributes."""
+    """Say a warning of the library without its technical terms."""
     for name, words in _IN_WORDS.items():
         sentence = sentence.replace(name, words)
     return sentence
