@@ -30,7 +30,6 @@ from kindset.images._objectives import (
     MIN_DEVIATION,
     GaussianObjective,
     KMeansObjective,
-    Objective,
 )
 from kindset.images._optimised import OptimisedAlignment
 from kindset.images._pixel_weight import pixel_weights
@@ -127,6 +126,10 @@ class _DTIClustering(
             raise InputError(
                 f"n_samples={len(images)} images are too few for n_clusters={self.n_clusters}."
             )
+        if torch.equal(images, images[:1].expand_as(images)):
+            raise InputError(
+                f"all n_samples={len(images)} images are equal: there is nothing to tell apart."
+            )
         self.transforms_ = self._choose_transforms(self._format.shape)
         outcome = self._train(images)
         self._store(outcome, images)
@@ -146,7 +149,7 @@ class _DTIClustering(
         -------
         distances : ndarray of shape (n_samples, n_clusters)
         """
-        return self._energies(X)
+        return self._energies(X).astype(np.float32)
 
     def align(self, X: Any, clusters: Any = None) -> FloatArray:
         """Return the prototypes as they are aligned to each image.
@@ -193,7 +196,7 @@ class _DTIClustering(
         with torch.no_grad():
             parts = [self._aligner(self._model, part, None) for part in images.split(_PARTS)]
         return {
-            name: torch.cat([part[i] for part in parts]).cpu().numpy()
+            name: torch.cat([part[i] for part in parts]).float().cpu().numpy()
             for i, name in enumerate(self.transforms_)
         }
 
@@ -222,7 +225,7 @@ class _DTIClustering(
         if not is_picture_stack(X):
             X = validate_data(self, X, reset=reset)
         if not reset:
-            return self._format.read(X).to(self._device())
+            return self._format.read(X).to(self._model.prototypes)
         images, self._format = read_images(X, self.image_shape)
         self.n_features_in_ = self._format.n_values
         return images
@@ -260,16 +263,14 @@ class _DTIClustering(
         return min(usable, key=lambda outcome: outcome.loss)
 
     def _problem(self, images: Tensor) -> Problem:
-        device = self._device()
         shape = self._format.shape
-        weight = pixel_weights(self.pixel_weight, shape).to(device)
-        objective: Objective = self._objective(shape, weight)
+        make_objective = partial(self._objective, shape, pixel_weights(self.pixel_weight, shape))
         if self.alignment == "predicted":
             make_aligner: Any = PredictedAlignment
         else:
             make_aligner = partial(OptimisedAlignment, len(images))
         kinds = transformation_classes(self.transforms_)
-        return Problem(images, self.n_clusters, kinds, objective, make_aligner, device)
+        return Problem(images, self.n_clusters, kinds, make_objective, make_aligner, self._device())
 
     def _group(self, problem: Problem, seed: int, size: int, number: int) -> Group:
         n_samples = len(problem.images)
@@ -304,7 +305,7 @@ class _DTIClustering(
         self._model, self._aligner = outcome.model, outcome.aligner
         if isinstance(self._aligner, OptimisedAlignment):
             self._aligner.tables = []
-        energies = all_energies(self._model, self._aligner, images.to(self._device()))
+        energies = all_energies(self._model, self._aligner, images)
         labels = energies.argmin(dim=1).cpu()
         sizes = torch.bincount(labels, minlength=self.n_clusters)
         order = sizes.argsort(descending=True, stable=True)
@@ -313,7 +314,7 @@ class _DTIClustering(
             parameter.grad = None
         self.labels_ = order.argsort()[labels].numpy()
         value = self._model.objective.assign(energies)[1]
-        self.inertia_ = float(value.double().mean())
+        self.inertia_ = float(value.mean())
         self._store_clusters()
         history = outcome.history
         self.history_ = Bunch(
@@ -373,6 +374,11 @@ class _DTIClustering(
                 f"alignment must be 'predicted' or 'optimized', got {self.alignment!r}."
             )
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
+
 
 _GREY = ("affine", "morphological", "tps")
 
@@ -391,7 +397,7 @@ class DTIKMeans(_DTIClustering):
         y : None
             Ignored.
         """
-        return -float(self._values(X).astype(np.float64).mean())
+        return -float(self._values(X).mean())
 
 
 class DTIGaussianMixture(_DTIClustering):
@@ -401,14 +407,14 @@ class DTIGaussianMixture(_DTIClustering):
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probabilities of the clusters, of shape (n_samples, n_clusters)."""
-        joint = -self._energies(X).astype(np.float64) * self._format.n_values
+        joint = -self._energies(X) * self._format.n_values
         joint -= joint.max(axis=1, keepdims=True)
         odds = np.exp(joint)
         return odds / odds.sum(axis=1, keepdims=True)
 
     def score_samples(self, X: Any) -> FloatArray:
         """Return the log-density of each image (with `pixel_weight`, a weighted one)."""
-        return -self._values(X).astype(np.float64) * self._format.n_values
+        return -self._values(X) * self._format.n_values
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log-density of images.
@@ -431,4 +437,5 @@ class DTIGaussianMixture(_DTIClustering):
 def _as_pictures(images: Tensor) -> FloatArray:
     """Return images (..., C, H, W) as arrays (..., H, W) if grey, else (..., H, W, C)."""
     pictures = images.detach().movedim(-3, -1)
-    return (pictures[..., 0] if pictures.shape[-1] == 1 else pictures).contiguous().numpy()
+    pictures = pictures[..., 0] if pictures.shape[-1] == 1 else pictures
+    return pictures.float().contiguous().numpy()
