@@ -1,6 +1,7 @@
 """Data to try things on: what ships inside a dependency, and what `KINDSET_DATA` points to."""
 
 from kindset.datasets._bundled import load_anes96, load_fair
+from kindset.datasets._images import load_images
 from kindset.datasets._local import (
     data_folder,
     load_beps,
@@ -26,6 +27,7 @@ __all__ = [
     "load_dataqol",
     "load_fair",
     "load_hayes_roth",
+    "load_images",
     "load_movielens",
     "load_nursery",
     "load_zoo",

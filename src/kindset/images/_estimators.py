@@ -42,7 +42,7 @@ from kindset.images._restarts import (
     split_restarts,
     train_groups,
 )
-from kindset.images._schedule import plan_stages, usual_steps
+from kindset.images._schedule import plan_stages, usual_coarseness, usual_steps
 from kindset.images._training import DivergedError, Recipe
 from kindset.images._transforms import ImageShape, transformation_classes
 
@@ -184,6 +184,11 @@ class _DTIClustering(
                 parts.append(moved[..., : self._model.n_channels, :, :].cpu())
         return _as_pictures(torch.cat(parts))
 
+    def pictures(self, X: Any) -> FloatArray:
+        """Return images as the model sees them: from 0 to 1, channels last, like the prototypes."""
+        check_is_fitted(self)
+        return _as_pictures(self._read(X, reset=False).cpu())
+
     def transform_parameters(self, X: Any) -> dict[str, FloatArray]:
         """Return the parameters of the transformations that align the prototypes to each image.
 
@@ -281,7 +286,7 @@ class _DTIClustering(
             n_steps = max(1, round(self.max_epochs * n_samples / batch_size))
         stages = plan_stages(
             self.transforms_, problem.kinds, n_steps=n_steps, n_restarts=size,
-            curriculum=self._curriculum,
+            coarse=self._coarseness(), curriculum=self._curriculum,
         )  # fmt: skip
         budget = self.time_budget
         if budget is not None:
@@ -299,6 +304,11 @@ class _DTIClustering(
             checkpoint = Checkpoint(Path(self.checkpoint_dir) / f"group-{number}", identity)
         encoder = build_encoder(self.encoder, self._format.shape, seed)
         return Group(recipe, seed, encoder, checkpoint)
+
+    def _coarseness(self) -> int:
+        if self.alignment == "optimized":
+            return 1
+        return usual_coarseness(*self._format.shape[1:])
 
     def _store(self, outcome: Outcome, images: Tensor) -> None:
         """Set the fitted attributes, the largest cluster first."""

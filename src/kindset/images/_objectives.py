@@ -4,6 +4,7 @@ import math
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import adaptive_avg_pool2d
 
 from kindset.images._transforms import ImageShape
 
@@ -32,6 +33,12 @@ class Objective(nn.Module):
         self.n_channels = shape[0]
         self.n_values = shape[0] * shape[1] * shape[2]
         self.register_buffer("weight", pixel_weight / shape[0])
+
+    def resize(self, height: int, width: int) -> None:
+        """Weigh the pixels of images of another size."""
+        weight = adaptive_avg_pool2d(self.weight[None], (height, width))[0]
+        self.n_values = self.n_channels * height * width
+        self.weight = weight / (weight.sum() * self.n_channels)
 
     def start(self, prototypes: Tensor) -> dict[str, Tensor]:
         """Return what a cluster has besides its prototype, one row for each prototype."""
