@@ -67,7 +67,8 @@ class PrototypeDisplay:
             if self.variances is not None:
                 below = grid[row * rows_each + 1, column]
                 spread = _grey(self.variances[k])
-                below.imshow(spread, cmap="magma", vmin=0, vmax=float(np.max(self.variances)))
+                floor, top = float(np.min(self.variances)), float(np.max(self.variances))
+                below.imshow(spread, cmap="magma", vmin=floor, vmax=max(top, 1.2 * floor))
         note = f"Share of {total:,} images"
         if self.variances is not None:
             note += "; below each mean its variances, bright where the cluster varies"

@@ -65,7 +65,7 @@ def plan_stages(
         stages = _one_by_one(names, kinds, n_restarts, coarse)
     else:
         stages = [Stage("all", len(names), 0, 8.0, n_restarts=n_restarts)]
-    stages.append(Stage("refine", len(names), 0, 2.0, rate=0.1))
+    stages.append(Stage("refine", len(names), 0, 1.5, rate=0.1))
     whole = sum(stage.share for stage in stages)
     return tuple(
         replace(
@@ -86,7 +86,7 @@ def _one_by_one(
         if warped:
             alive, coarse = max(1, alive // 2), 1
         evolves = kind.moves_pixels and not warped and n_restarts > 1
-        share = 4.0 if position == len(names) - 1 else 2.0
+        share = 4.0 if evolves or position == len(names) - 1 else 2.0
         stages.append(
             Stage(name, position + 1, 0, share, 1.0, alive, evolves=evolves, coarse=coarse)
         )

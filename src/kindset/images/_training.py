@@ -13,6 +13,8 @@ from kindset.images._optimised import OptimisedAlignment
 from kindset.images._schedule import WINDOW, Stage
 
 _NOISE = 1e-4
+_ROUND = 2  # windows between two replacements of the worse half
+_JURY, _PART = 2048, 256
 _PATIENCE = 4
 _TOLERANCE = 0.01
 _EXPLODED = 10.0  # pixels go from 0 to 1, and losses are per pixel
@@ -32,7 +34,6 @@ class Recipe:
     n_candidates: int = 4
     full_every: int = 4
     time_budget: float | None = None
-    round: int = 3
 
 
 class DivergedError(ArithmeticError):
@@ -248,10 +249,8 @@ class Trainer:
             raise DivergedError(_DIVERGED.format("has exploded", self.step))
         last = self.stage == len(self.recipe.stages) - 1
         history.reassigned.append(0 if last else self._refill(self._shares / WINDOW))
-        if self.recipe.stages[self.stage].evolves and not self._stage_is_over():
-            rounds = len(history.loss) - self.opened
-            if rounds % self.recipe.round == 0:
-                self._evolve()
+        if self._time_to_evolve():
+            self._evolve()
         self.clear_window()
 
     def _refill(self, shares: Tensor) -> int:
@@ -276,6 +275,17 @@ class Trainer:
         if n_restarts < self.model.n_restarts:
             self._take_restarts(self._ranking()[:n_restarts])
             self.clear_window()
+
+    def _time_to_evolve(self) -> bool:
+        """Return whether a round is over, and there is time for another in this stage."""
+        stage = self.recipe.stages[self.stage]
+        n_windows = len(self.history.loss) - self.opened
+        return (
+            stage.evolves
+            and n_windows % _ROUND == 0
+            and self.stage_step + _ROUND * WINDOW <= stage.max_steps
+            and not self._stage_is_over()
+        )
 
     def _evolve(self) -> None:
         """Let copies of the better half, with one cluster moved, take the place of the worse half.
@@ -324,9 +334,20 @@ class Trainer:
             )
         return torch.where(cover > 0.1, shed / cover.clamp(min=0.1), source.detach())[0]
 
+    @torch.no_grad()
     def _ranking(self) -> Tensor:
-        """Return the restarts, the one with the lowest loss first."""
-        return torch.stack(self.history.loss[-2:]).mean(dim=0).argsort(stable=True)
+        """Return the restarts, the one with the lowest loss first, on images from everywhere."""
+        self.model.eval()
+        n_samples = len(self.images)
+        rows = torch.linspace(0, n_samples - 1, min(n_samples, _JURY)).long()
+        values = []
+        for part in rows.split(_PART):
+            parameters = self.aligner(self.model, self.images[part], part)
+            energies = self.model.energies(self.scaled[part], parameters)
+            by_restart = energies.view(len(part), -1, self.model.n_clusters)
+            values.append(self.model.objective.assign(by_restart)[1])
+        self.model.train()
+        return torch.cat(values).mean(dim=0).argsort(stable=True)
 
     def _take_restarts(self, index: Tensor) -> None:
         n_clusters = self.model.n_clusters
