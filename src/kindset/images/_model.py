@@ -120,7 +120,7 @@ class DTIModel(nn.Module):
                 parameter.grad = None
         self.transformations = nn.ModuleList(
             type(one)(shape)
-            for one in self.transformations  # type: ignore[arg-type]
+            for one in self.transformations
         ).to(self.prototypes)
         self.objective.resize(height, width)
 
