@@ -39,7 +39,27 @@ def distributions() -> None:
     figure.savefig(IMAGES / "ordinal-distributions.png", dpi=90)
 
 
+def digits() -> None:
+    """Draw the clusters of scikit-learn's digits."""
+    from sklearn.datasets import load_digits
+
+    from kindset import DTIKMeans
+    from kindset.images import AlignmentDisplay, ClusterDisplay, EvolutionDisplay, PrototypeDisplay
+
+    images = load_digits().images
+    model = DTIKMeans(10, random_state=0).fit(images)
+    figures = {
+        "prototypes": PrototypeDisplay.from_estimator(model),
+        "evolution": EvolutionDisplay.from_estimator(model),
+        "alignment": AlignmentDisplay.from_estimator(model, images, n_images=5),
+        "examples": ClusterDisplay.from_estimator(model, images, which="farthest", max_clusters=3),
+    }
+    for name, display in figures.items():
+        display.figure_.savefig(IMAGES / f"digits-{name}.png", dpi=80)
+
+
 if __name__ == "__main__":
     IMAGES.mkdir(exist_ok=True)
     survey()
+    digits()
     distributions()

@@ -1,3 +1,4 @@
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -47,8 +48,25 @@ def test_local_table(monkeypatch, tmp_path):
     assert list(zoo.target) == [1, 2]
 
 
+def test_local_images(monkeypatch, tmp_path):
+    monkeypatch.setenv("KINDSET_DATA", str(tmp_path))
+    images = np.zeros((3, 4, 4), dtype=np.uint8)
+    np.savez(tmp_path / "dots.npz", images=images, labels=[0, 1, 0])
+    dots = datasets.load_images("dots")
+    assert dots.images.shape == (3, 4, 4)
+    assert list(dots.target) == [0, 1, 0]
+    assert dots.split is None
+    np.savez(tmp_path / "bare.npz", images=images)
+    with pytest.raises(InputError, match="no array 'labels'"):
+        datasets.load_images("bare")
+    with pytest.raises(InputError, match=r"no file none\.npz"):
+        datasets.load_images("none")
+
+
 @pytest.mark.realdata
-@pytest.mark.parametrize("name", [n for n in datasets.__all__ if n.startswith("load_")])
+@pytest.mark.parametrize(
+    "name", [n for n in datasets.__all__ if n.startswith("load_") and n != "load_images"]
+)
 def test_every_loader(name):
     table = getattr(datasets, name)()
     assert isinstance(table.data, pd.DataFrame)

@@ -17,7 +17,7 @@ from kindset.images import (
     DivergedError,
     DTIGaussianMixture,
     DTIKMeans,
-    Transformation,
+    Warp,
     register_transformation,
 )
 from kindset.images import _training as training
@@ -210,28 +210,35 @@ def test_tiny_clusters_start_again_beside_the_largest():
     assert Without(3, **options).fit(images).n_reassigned_ == 0
 
 
-def test_own_transformation(shapes):
-    class Shift(Transformation):
-        """Moves an image sideways by a share of its width, around the edge."""
+def test_own_transformation():
+    """The time warp of docs/images.md, on bumps that come early or late, once or twice."""
 
+    class TimeWarp(Warp):
         def __init__(self, image_shape):
-            super().__init__(image_shape, torch.zeros(1))
+            super().__init__(image_shape, torch.zeros(4))
+            t = self.pixels[0]
+            waves = [torch.sin(torch.pi * k * (t + 1) / 2) / (2 * k) for k in range(1, 5)]
+            self.register_buffer("waves", torch.stack(waves))
 
-        def forward(self, images, parameters):
-            width = self.image_shape[2]
-            frequency = torch.arange(width // 2 + 1)
-            angle = -2 * torch.pi * frequency * parameters[..., None, None]
-            spectrum = torch.fft.rfft(images) * torch.polar(torch.ones_like(angle), angle)
-            return torch.fft.irfft(spectrum, n=width)
+        def points(self, parameters):
+            x = self.pixels[0] + parameters @ self.waves
+            return torch.stack([x, self.pixels[1].expand_as(x)], dim=1)
 
-    images, _ = shapes
-    register_transformation("shift", Shift)
+    rng = np.random.default_rng(0)
+    times, labels = np.linspace(0, 1, 30), np.repeat([0, 1], 60)
+    centre = rng.uniform(0.35, 0.65, size=120)[:, None]
+    bump = np.exp(-(((times - centre) / 0.08) ** 2))
+    series = np.where(labels[:, None] == 0, bump, 1 - bump)
+    register_transformation("time warp", TimeWarp)
     try:
-        model = DTIKMeans(3, **{**QUICK, "transforms": ("shift",), "max_epochs": 40}).fit(images)
-        assert model.transform_parameters(images)["shift"].shape == (90, 3, 1)
-        assert model.align(images).shape == (90, 3, 10, 10)
+        options = {**QUICK, "transforms": ("time warp",), "max_epochs": 120}
+        model = DTIKMeans(2, **options).fit(series)
+        assert model.transform_parameters(series)["time warp"].shape == (120, 2, 4)
+        assert clustering_accuracy(labels, model.labels_) > 0.95
+        still = DTIKMeans(2, **{**options, "transforms": ()}).fit(series)
+        assert model.inertia_ < 0.5 * still.inertia_
     finally:
-        del TRANSFORMATIONS["shift"]
+        del TRANSFORMATIONS["time warp"]
 
 
 def test_time_budget_ends_the_training(shapes):
@@ -316,7 +323,7 @@ def test_divergence_is_told(shapes):
 
 
 @pytest.mark.parametrize(("X", "message"), [
-    (np.ones((5, 4, 4)), "all images are equal"),
+    (np.ones((5, 4, 4)), "images are equal"),
     (np.zeros((2, 4, 4)) + np.arange(2)[:, None, None], "too few for n_clusters=3"),
     ([np.ones((4, 4)), np.ones((4, 5)), np.ones((4, 4))], "different shapes"),
     (np.full((5, 4, 4), np.nan), "NaN"),

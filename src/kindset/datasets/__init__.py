@@ -2,6 +2,7 @@
 
 from kindset.datasets._bundled import load_anes96, load_fair
 from kindset.datasets._image_folder import load_image_folder
+from kindset.datasets._images import load_images
 from kindset.datasets._local import (
     data_folder,
     load_beps,
@@ -28,6 +29,7 @@ __all__ = [
     "load_fair",
     "load_hayes_roth",
     "load_image_folder",
+    "load_images",
     "load_movielens",
     "load_nursery",
     "load_zoo",

@@ -7,7 +7,17 @@ except ModuleNotFoundError as error:  # pragma: no cover
         'kindset.images needs torch, which is not installed: pip install "kindset[images]"'
     ) from error
 
+from kindset.images._displays import (
+    AlignmentDisplay,
+    ClusterDisplay,
+    ElbowDisplay,
+    EvolutionDisplay,
+    PrototypeDisplay,
+    TrainingDisplay,
+)
 from kindset.images._estimators import DTIGaussianMixture, DTIKMeans
+from kindset.images._selection import ClusterSelection, elbow, select_n_clusters
+from kindset.images._storage import load_clustering, save_clustering
 from kindset.images._training import DivergedError
 from kindset.images._transforms import (
     TRANSFORMATIONS,
@@ -18,10 +28,21 @@ from kindset.images._transforms import (
 
 __all__ = [
     "TRANSFORMATIONS",
+    "AlignmentDisplay",
+    "ClusterDisplay",
+    "ClusterSelection",
     "DTIGaussianMixture",
     "DTIKMeans",
     "DivergedError",
+    "ElbowDisplay",
+    "EvolutionDisplay",
+    "PrototypeDisplay",
+    "TrainingDisplay",
     "Transformation",
     "Warp",
+    "elbow",
+    "load_clustering",
     "register_transformation",
+    "save_clustering",
+    "select_n_clusters",
 ]

@@ -122,6 +122,7 @@ def _tensors(trainer: Trainer) -> dict[str, Tensor]:
 def _restore(trainer: Trainer, document: dict[str, Any], tensors: dict[str, Tensor]) -> None:
     for key in _PLAIN:
         setattr(trainer, key, document["counts"][key])
+    trainer.resume()
     history = trainer.history
     for key in _LISTS:
         setattr(history, key, list(document["history"][key]))
@@ -145,4 +146,4 @@ def _restore(trainer: Trainer, document: dict[str, Any], tensors: dict[str, Tens
         trainer.aligner.tables = [tensors[f"table.{i}"] for i in range(n)]
     trainer.queue, trainer.memory = tensors["queue"], tensors["memory"]
     trainer.generator.set_state(tensors["generator"])
-    trainer.resume()
+    trainer.clear_window()

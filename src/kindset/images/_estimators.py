@@ -1,384 +1,111 @@
 """The estimators: K-means and Gaussian mixture that align their prototypes to every image."""
 
-import warnings
-from collections.abc import Sequence
-from functools import partial
-from numbers import Integral, Real
-from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    ClusterMixin,
-    TransformerMixin,
-)
-from sklearn.utils import Bunch, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
-from torch import Tensor
 
-from kindset._progress import progress_bar
-from kindset.exceptions import InputError
-from kindset.images._checkpoint import Checkpoint, training_identity
-from kindset.images._encoders import build_encoder
-from kindset.images._input import ImageFormat, is_picture_stack, read_images
-from kindset.images._model import Aligner, DTIModel, PredictedAlignment
-from kindset.images._objectives import (
-    MIN_DEVIATION,
-    GaussianObjective,
-    KMeansObjective,
-    Objective,
-)
-from kindset.images._optimised import OptimisedAlignment
-from kindset.images._pixel_weight import pixel_weights
-from kindset.images._restarts import (
-    Group,
-    Outcome,
-    Problem,
-    all_energies,
-    n_workers,
-    split_restarts,
-    train_groups,
-)
-from kindset.images._schedule import plan_stages, usual_steps
-from kindset.images._training import DivergedError, Recipe
-from kindset.images._transforms import ImageShape, transformation_classes
-
-FloatArray = NDArray[np.floating[Any]]
-
-_SMALL = 40
-_PARTS = 64
+from kindset.images._base import DTIClustering, FloatArray, as_pictures
+from kindset.images._objectives import MIN_DEVIATION, GaussianObjective, KMeansObjective
 
 
-class _DTIClustering(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
-):
-    """What both estimators share: everything but the objective."""
+class DTIKMeans(DTIClustering):
+    """K-means whose prototypes are aligned to every image before they are compared.
 
-    _objective: ClassVar[type[KMeansObjective] | type[GaussianObjective]]
-    # For ablations: whether transformations come one by one, and which clusters are tiny.
-    _curriculum: ClassVar[bool] = True
-    _tiny: ClassVar[float] = 0.2
+    Each cluster is a prototype, itself an image. A network predicts, for every image and prototype,
+    the transformation that brings the prototype closest to the image, and the image belongs to the
+    prototype that then differs least. Prototypes and network are learnt together.
 
-    _format: ImageFormat
-    _model: DTIModel
-    _aligner: Aligner
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    transforms : list of str or "auto", default="auto"
+        What the clusters are to be invariant to, in the order in which it is applied and learnt:
+        "affine", "projective", "tps" (thin plate spline), "colour", "morphological" (thicker and
+        thinner strokes), or a name that `register_transformation` made known. "auto" takes affine,
+        morphological, tps for small grey images, colour, affine, tps for small ones in colour, and
+        colour, projective for images of more than 40 pixels.
+    alignment : {"predicted", "optimized"}, default="predicted"
+        Whether a network predicts the transformations, or gradient descent finds them for each
+        image (slow, and worse: a baseline).
+    encoder : {"auto", "mlp", "conv", "resnet20", "resnet18"} or torch Module, default="auto"
+        The network that looks at the image. A module must turn images (n, C, H, W) into features
+        (n, D).
+    n_init : int, default=4
+        Number of restarts. Up to four share one encoder and are reduced to the best one on the way;
+        more form further groups, and the lowest loss wins.
+    max_epochs : float, default=None
+        Passes over the images after which every group ends; by default what is usually enough.
+        Stages that have converged end earlier.
+    time_budget : float, default=None
+        Seconds after which the training ends, in parts for each stage. The result then depends on
+        the machine.
+    batch_size : int, default=128
+        Images in a step.
+    learning_rate, prototype_learning_rate : float, default=0.001 and 0.01
+        Of the network, and of prototypes (Adam).
+    pixel_weight : None, "gaussian" or array-like of shape (height, width), default=None
+        How much each pixel counts; "gaussian" looks at the middle.
+    image_shape : tuple of int, default=None
+        (height, width) or (height, width, channels), if X holds rows of pixels. Without it, rows
+        whose length is a square are square images, and others are images of a single line.
+    device : str, default="auto"
+        A device of torch; "auto" takes a GPU if there is one.
+    checkpoint_dir : path-like, default=None
+        A folder that keeps the state of the training. A fit that finds one there goes on with it,
+        and comes to the same result as one in a single piece (on a CPU to the last bit).
+    random_state : int, RandomState instance or None, default=None
+        Seed.
+    n_jobs : int, default=None
+        Groups of restarts that run at the same time. The result does not depend on it.
+    verbose : int, default=0
+        Whether to show a progress bar over the stages.
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        transforms: str | Sequence[str] = "auto",
-        alignment: str = "predicted",
-        encoder: Any = "auto",
-        n_init: int = 4,
-        max_epochs: float | None = None,
-        time_budget: float | None = None,
-        batch_size: int = 128,
-        learning_rate: float = 1e-3,
-        prototype_learning_rate: float = 1e-2,
-        pixel_weight: Any = None,
-        image_shape: tuple[int, ...] | None = None,
-        device: str = "auto",
-        checkpoint_dir: Any = None,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.transforms = transforms
-        self.alignment = alignment
-        self.encoder = encoder
-        self.n_init = n_init
-        self.max_epochs = max_epochs
-        self.time_budget = time_budget
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.prototype_learning_rate = prototype_learning_rate
-        self.pixel_weight = pixel_weight
-        self.image_shape = image_shape
-        self.device = device
-        self.checkpoint_dir = checkpoint_dir
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    Attributes
+    ----------
+    prototypes_ : ndarray of shape (n_clusters, height, width[, channels])
+        The images that the clusters stand for, from 0 to 1, the largest cluster first.
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each training image.
+    inertia_ : float
+        Mean squared difference, per pixel, between images and their aligned prototypes.
+    history_ : Bunch
+        One entry for every 50 steps: `step`, `stage`, `loss`, `shares` of the clusters,
+        `n_restarts`, `n_reassigned` clusters; and `prototypes` at the steps `snapshot_step`.
+    n_reassigned_ : int
+        How often a tiny cluster started again beside the largest.
+    n_iter_ : int
+        Steps of the best group.
+    transforms_ : tuple of str
+        The transformations in use.
+    interrupted_ : bool
+        Whether Ctrl-C ended the fit early; the best clustering so far was then kept.
+    n_features_in_ : int
+        Number of pixels times channels.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, if X was a data frame of pixels.
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the clusters.
+    See Also
+    --------
+    DTIGaussianMixture : The same with soft memberships and a variance for each pixel.
+    select_n_clusters : Choose the number of clusters.
 
-        Parameters
-        ----------
-        X : array-like or Tensor
-            Images of shape (n_samples, height, width), with channels last or first if there are
-            any, or rows of pixels.
-        y : None
-            Ignored.
+    References
+    ----------
+    T. Monnier, T. Groueix and M. Aubry, "Deep Transformation-Invariant Clustering", NeurIPS (2020).
 
-        Returns
-        -------
-        self : estimator
-        """
-        self._check_parameters()
-        images = self._read(X, reset=True)
-        if len(images) < self.n_clusters:
-            raise InputError(
-                f"n_samples={len(images)} images are too few for n_clusters={self.n_clusters}."
-            )
-        self.transforms_ = self._choose_transforms(self._format.shape)
-        outcome = self._train(images)
-        self._store(outcome, images)
-        return self
-
-    def predict(self, X: Any) -> NDArray[np.int64]:
-        """Return the cluster of each image."""
-        return self._energies(X).argmin(axis=1)
-
-    def transform(self, X: Any) -> FloatArray:
-        """Return how far each image is from each aligned prototype, per pixel.
-
-        For `DTIKMeans` the mean squared difference; for `DTIGaussianMixture` the negative logarithm
-        of a cluster's weight times its density, divided by the number of pixels.
-
-        Returns
-        -------
-        distances : ndarray of shape (n_samples, n_clusters)
-        """
-        return self._energies(X)
-
-    def align(self, X: Any, clusters: Any = None) -> FloatArray:
-        """Return the prototypes as they are aligned to each image.
-
-        Parameters
-        ----------
-        X : array-like or Tensor
-            Images.
-        clusters : array-like of shape (n_samples,), default=None
-            One cluster for each image; by default all of them.
-
-        Returns
-        -------
-        aligned : ndarray of shape (n_samples, n_clusters or 1, height, width[, channels])
-        """
-        check_is_fitted(self)
-        images = self._read(X, reset=False)
-        chosen = self._one_cluster_each(clusters, len(images))
-        parts = []
-        with torch.no_grad():
-            for rows in torch.arange(len(images)).split(_PARTS):
-                parameters = self._aligner(self._model, images[rows], None)
-                if chosen is None:
-                    moved = self._model.transform(self._model.images(), parameters)
-                    moved = moved.expand(len(rows), *moved.shape[-4:])
-                else:
-                    g = chosen[rows]
-                    b = torch.arange(len(rows))
-                    own = [values[b, g][None] for values in parameters]
-                    moved = self._model.transform(self._model.images()[g], own)
-                    moved = moved.reshape(len(rows), 1, *moved.shape[-3:])
-                parts.append(moved[..., : self._model.n_channels, :, :].cpu())
-        return _as_pictures(torch.cat(parts))
-
-    def transform_parameters(self, X: Any) -> dict[str, FloatArray]:
-        """Return the parameters of the transformations that align the prototypes to each image.
-
-        Returns
-        -------
-        parameters : dict of str to ndarray of shape (n_samples, n_clusters, n_parameters)
-        """
-        check_is_fitted(self)
-        images = self._read(X, reset=False)
-        with torch.no_grad():
-            parts = [self._aligner(self._model, part, None) for part in images.split(_PARTS)]
-        return {
-            name: torch.cat([part[i] for part in parts]).cpu().numpy()
-            for i, name in enumerate(self.transforms_)
-        }
-
-    def _energies(self, X: Any) -> FloatArray:
-        check_is_fitted(self)
-        images = self._read(X, reset=False)
-        return all_energies(self._model, self._aligner, images).cpu().numpy()
-
-    def _values(self, X: Any) -> FloatArray:
-        """Return the energy of each image."""
-        energies = torch.from_numpy(self._energies(X))
-        return self._model.objective.assign(energies)[1].numpy()
-
-    def _one_cluster_each(self, clusters: Any, n_samples: int) -> Tensor | None:
-        if clusters is None:
-            return None
-        chosen = np.asarray(clusters)
-        whole = chosen.dtype.kind in "iu" and chosen.shape == (n_samples,)
-        if not whole or not ((chosen >= 0) & (chosen < self.n_clusters)).all():
-            raise InputError(
-                f"clusters must name a cluster from 0 to {self.n_clusters - 1} for each image."
-            )
-        return torch.from_numpy(chosen.astype(np.int64))
-
-    def _read(self, X: Any, *, reset: bool) -> Tensor:
-        if not is_picture_stack(X):
-            X = validate_data(self, X, reset=reset)
-        if not reset:
-            return self._format.read(X).to(self._device())
-        images, self._format = read_images(X, self.image_shape)
-        self.n_features_in_ = self._format.n_values
-        return images
-
-    def _train(self, images: Tensor) -> Outcome:
-        rng = check_random_state(self.random_state)
-        sizes = split_restarts(self.n_init)
-        seeds = rng.randint(np.iinfo(np.int32).max, size=len(sizes)).tolist()
-        problem = self._problem(images)
-        groups = [
-            self._group(problem, seed, size, i)
-            for i, (seed, size) in enumerate(zip(seeds, sizes, strict=True))
-        ]
-        total = sum(len(group.recipe.stages) for group in groups)
-        title = f"{self.n_clusters} clusters"
-        with progress_bar(title, total, enabled=bool(self.verbose)) as advance:
-            outcomes, interrupted = train_groups(
-                problem, groups, n_jobs=self.n_jobs, advance=advance
-            )
-        usable = [outcome for outcome in outcomes if not outcome.error]
-        if not usable:
-            raise DivergedError(outcomes[0].error)
-        if len(usable) < len(outcomes):
-            warnings.warn(
-                f"{len(outcomes) - len(usable)} of {len(outcomes)} groups of restarts diverged: "
-                f"{outcomes[0].error}",
-                stacklevel=3,
-            )
-        self.interrupted_ = interrupted
-        if interrupted:
-            warnings.warn("Interrupted: the best clustering so far is kept.", stacklevel=3)
-            # A loss of fewer transformations is no match for one of all.
-            furthest = max(outcome.model.n_active for outcome in usable)
-            usable = [outcome for outcome in usable if outcome.model.n_active == furthest]
-        return min(usable, key=lambda outcome: outcome.loss)
-
-    def _problem(self, images: Tensor) -> Problem:
-        device = self._device()
-        shape = self._format.shape
-        weight = pixel_weights(self.pixel_weight, shape).to(device)
-        objective: Objective = self._objective(shape, weight)
-        if self.alignment == "predicted":
-            make_aligner: Any = PredictedAlignment
-        else:
-            make_aligner = partial(OptimisedAlignment, len(images))
-        kinds = transformation_classes(self.transforms_)
-        return Problem(images, self.n_clusters, kinds, objective, make_aligner, device)
-
-    def _group(self, problem: Problem, seed: int, size: int, number: int) -> Group:
-        n_samples = len(problem.images)
-        batch_size = min(self.batch_size, n_samples)
-        if self.max_epochs is None:
-            n_steps = usual_steps(n_samples)
-        else:
-            n_steps = max(1, round(self.max_epochs * n_samples / batch_size))
-        stages = plan_stages(
-            self.transforms_, problem.kinds, n_steps=n_steps, n_restarts=size,
-            curriculum=self._curriculum,
-        )  # fmt: skip
-        budget = self.time_budget
-        if budget is not None:
-            n_groups = len(split_restarts(self.n_init))
-            budget = budget * n_workers(n_groups, self.n_jobs) / n_groups
-        recipe = Recipe(
-            stages, batch_size, self.learning_rate, self.prototype_learning_rate,
-            tiny=self._tiny, time_budget=budget,
-        )  # fmt: skip
-        checkpoint = None
-        if self.checkpoint_dir is not None:
-            described = (type(self).__name__, recipe, seed, self.n_clusters, self.transforms_,
-                         self.alignment, str(self.encoder), self.pixel_weight)  # fmt: skip
-            identity = training_identity(problem.images, described)
-            checkpoint = Checkpoint(Path(self.checkpoint_dir) / f"group-{number}", identity)
-        encoder = build_encoder(self.encoder, self._format.shape, seed)
-        return Group(recipe, seed, encoder, checkpoint)
-
-    def _store(self, outcome: Outcome, images: Tensor) -> None:
-        """Set the fitted attributes, the largest cluster first."""
-        self._model, self._aligner = outcome.model, outcome.aligner
-        if isinstance(self._aligner, OptimisedAlignment):
-            self._aligner.tables = []
-        energies = all_energies(self._model, self._aligner, images.to(self._device()))
-        labels = energies.argmin(dim=1).cpu()
-        sizes = torch.bincount(labels, minlength=self.n_clusters)
-        order = sizes.argsort(descending=True, stable=True)
-        for parameter in self._model.rowwise_parameters():
-            parameter.data = parameter.data[order.to(parameter.device)]
-            parameter.grad = None
-        self.labels_ = order.argsort()[labels].numpy()
-        value = self._model.objective.assign(energies)[1]
-        self.inertia_ = float(value.double().mean())
-        self._store_clusters()
-        history = outcome.history
-        self.history_ = Bunch(
-            step=np.array(history.step, dtype=np.int64),
-            stage=list(history.stage),
-            loss=np.array([float(loss[0]) for loss in history.loss]),
-            shares=torch.stack([shares[0][order] for shares in history.shares]).numpy(),
-            n_restarts=np.array(history.n_restarts, dtype=np.int64),
-            n_reassigned=np.array(history.reassigned, dtype=np.int64),
-            snapshot_step=np.array(history.snapshot_steps, dtype=np.int64),
-            prototypes=np.stack([_as_pictures(one[0, order]) for one in history.snapshots]),
-        )
-        self.n_reassigned_ = int(self.history_.n_reassigned.sum())
-        self.n_iter_ = int(history.step[-1]) if history.step else 0
-
-    def _store_clusters(self) -> None:
-        """Set the fitted attributes that describe the clusters."""
-        self.prototypes_ = _as_pictures(self._model.prototypes.detach().cpu())
-        self._n_features_out = self.n_clusters
-
-    def _device(self) -> torch.device:
-        if self.device == "auto":
-            return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        try:
-            return torch.device(self.device)
-        except RuntimeError as error:
-            raise InputError(
-                f"device must be 'auto' or one of torch's, got {self.device!r}."
-            ) from error
-
-    def _choose_transforms(self, shape: ImageShape) -> tuple[str, ...]:
-        names = self.transforms
-        if isinstance(names, str):
-            if names != "auto":
-                raise InputError(f"transforms must be 'auto' or a list of names, got {names!r}.")
-            n_channels, height, width = shape
-            if max(height, width) > _SMALL:
-                return ("colour", "projective")
-            return _GREY if n_channels == 1 else ("colour", "affine", "tps")
-        transformation_classes(names)
-        return tuple(names)
-
-    def _check_parameters(self) -> None:
-        for name in ("n_clusters", "n_init", "batch_size"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-                raise InputError(f"{name} must be a whole number from 1, got {value!r}.")
-        for name in ("learning_rate", "prototype_learning_rate", "max_epochs", "time_budget"):
-            value = getattr(self, name)
-            optional = name in ("max_epochs", "time_budget")
-            if optional and value is None:
-                continue
-            if not isinstance(value, Real) or not 0 < float(value) < np.inf:
-                raise InputError(f"{name} must be a number above 0, got {value!r}.")
-        if self.alignment not in ("predicted", "optimized"):
-            raise InputError(
-                f"alignment must be 'predicted' or 'optimized', got {self.alignment!r}."
-            )
-
-
-_GREY = ("affine", "morphological", "tps")
-
-
-class DTIKMeans(_DTIClustering):
-    """K-means whose prototypes are aligned to every image before they are compared."""
+    Examples
+    --------
+    >>> from kindset import DTIKMeans
+    >>> from sklearn.datasets import load_digits
+    >>> images = load_digits(n_class=3).images[:120]
+    >>> model = DTIKMeans(3, transforms=["affine"], n_init=1, max_epochs=100, random_state=0)
+    >>> model.fit(images).prototypes_.shape
+    (3, 8, 8)
+    >>> model.align(images[:5]).shape
+    (5, 3, 8, 8)
+    """
 
     _objective = KMeansObjective
 
@@ -391,24 +118,120 @@ class DTIKMeans(_DTIClustering):
         y : None
             Ignored.
         """
-        return -float(self._values(X).astype(np.float64).mean())
+        return -float(self._values(X).mean())
 
 
-class DTIGaussianMixture(_DTIClustering):
-    """A Gaussian mixture whose means and variances are aligned to every image."""
+class DTIGaussianMixture(DTIClustering):
+    """A Gaussian mixture whose means and variances are aligned to every image.
+
+    Like `DTIKMeans`, but every cluster also has a weight and a variance for each pixel, and images
+    belong to clusters with probabilities.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    transforms : list of str or "auto", default="auto"
+        What the clusters are to be invariant to, in the order in which it is applied and learnt:
+        "affine", "projective", "tps" (thin plate spline), "colour", "morphological" (thicker and
+        thinner strokes), or a name that `register_transformation` made known. "auto" takes affine,
+        morphological, tps for small grey images, colour, affine, tps for small ones in colour, and
+        colour, projective for images of more than 40 pixels.
+    alignment : {"predicted", "optimized"}, default="predicted"
+        Whether a network predicts the transformations, or gradient descent finds them for each
+        image (slow, and worse: a baseline).
+    encoder : {"auto", "mlp", "conv", "resnet20", "resnet18"} or torch Module, default="auto"
+        The network that looks at the image. A module must turn images (n, C, H, W) into features
+        (n, D).
+    n_init : int, default=4
+        Number of restarts. Up to four share one encoder and are reduced to the best one on the way;
+        more form further groups, and the lowest loss wins.
+    max_epochs : float, default=None
+        Passes over the images after which every group ends; by default what is usually enough.
+        Stages that have converged end earlier.
+    time_budget : float, default=None
+        Seconds after which the training ends, in parts for each stage. The result then depends on
+        the machine.
+    batch_size : int, default=128
+        Images in a step.
+    learning_rate, prototype_learning_rate : float, default=0.001 and 0.01
+        Of the network, and of prototypes (Adam).
+    pixel_weight : None, "gaussian" or array-like of shape (height, width), default=None
+        How much each pixel counts; "gaussian" looks at the middle.
+    image_shape : tuple of int, default=None
+        (height, width) or (height, width, channels), if X holds rows of pixels. Without it, rows
+        whose length is a square are square images, and others are images of a single line.
+    device : str, default="auto"
+        A device of torch; "auto" takes a GPU if there is one.
+    checkpoint_dir : path-like, default=None
+        A folder that keeps the state of the training. A fit that finds one there goes on with it,
+        and comes to the same result as one in a single piece (on a CPU to the last bit).
+    random_state : int, RandomState instance or None, default=None
+        Seed.
+    n_jobs : int, default=None
+        Groups of restarts that run at the same time. The result does not depend on it.
+    verbose : int, default=0
+        Whether to show a progress bar over the stages.
+
+    Attributes
+    ----------
+    prototypes_ : ndarray of shape (n_clusters, height, width[, channels])
+        Means of the clusters, from 0 to 1, the largest cluster first.
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each training image.
+    inertia_ : float
+        Negative log-likelihood per image, divided by the number of pixels.
+    history_ : Bunch
+        One entry for every 50 steps: `step`, `stage`, `loss`, `shares` of the clusters,
+        `n_restarts`, `n_reassigned` clusters; and `prototypes` at the steps `snapshot_step`.
+    n_reassigned_ : int
+        How often a tiny cluster started again beside the largest.
+    n_iter_ : int
+        Steps of the best group.
+    transforms_ : tuple of str
+        The transformations in use.
+    interrupted_ : bool
+        Whether Ctrl-C ended the fit early; the best clustering so far was then kept.
+    n_features_in_ : int
+        Number of pixels times channels.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, if X was a data frame of pixels.
+    variances_ : ndarray of the shape of the prototypes
+        Variances of the pixels.
+    weights_ : ndarray of shape (n_clusters,)
+        Weights of the clusters.
+
+    See Also
+    --------
+    DTIKMeans : The same with hard assignments, which trains a little faster.
+
+    References
+    ----------
+    T. Monnier, T. Groueix and M. Aubry, "Deep Transformation-Invariant Clustering", NeurIPS (2020).
+
+    Examples
+    --------
+    >>> from kindset import DTIGaussianMixture
+    >>> from sklearn.datasets import load_digits
+    >>> images = load_digits(n_class=2).images[:80]
+    >>> model = DTIGaussianMixture(2, transforms=["affine"], n_init=1, max_epochs=50,
+    ...                            random_state=0).fit(images)
+    >>> model.predict_proba(images).shape
+    (80, 2)
+    """
 
     _objective = GaussianObjective
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probabilities of the clusters, of shape (n_samples, n_clusters)."""
-        joint = -self._energies(X).astype(np.float64) * self._format.n_values
+        joint = -self._energies(X) * self._format.n_values
         joint -= joint.max(axis=1, keepdims=True)
         odds = np.exp(joint)
         return odds / odds.sum(axis=1, keepdims=True)
 
     def score_samples(self, X: Any) -> FloatArray:
         """Return the log-density of each image (with `pixel_weight`, a weighted one)."""
-        return -self._values(X).astype(np.float64) * self._format.n_values
+        return -self._values(X) * self._format.n_values
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log-density of images.
@@ -424,11 +247,5 @@ class DTIGaussianMixture(_DTIClustering):
     def _store_clusters(self) -> None:
         super()._store_clusters()
         deviations = self._model.extra["deviations"].detach().cpu()
-        self.variances_ = _as_pictures(deviations.square() + MIN_DEVIATION**2)
+        self.variances_ = as_pictures(deviations.square() + MIN_DEVIATION**2)
         self.weights_ = torch.softmax(self._model.extra["logits"].detach().cpu(), dim=0).numpy()
-
-
-def _as_pictures(images: Tensor) -> FloatArray:
-    """Return images (..., C, H, W) as arrays (..., H, W) if grey, else (..., H, W, C)."""
-    pictures = images.detach().movedim(-3, -1)
-    return (pictures[..., 0] if pictures.shape[-1] == 1 else pictures).contiguous().numpy()

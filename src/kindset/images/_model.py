@@ -10,6 +10,7 @@ from typing import Protocol
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import adaptive_avg_pool2d, interpolate
 
 from kindset.images._objectives import Objective
 from kindset.images._transforms import Transformation
@@ -110,6 +111,19 @@ class DTIModel(nn.Module):
         pairs = list(zip(self.transformations, self.heads, strict=True))
         yield from pairs[: self.n_active]  # type: ignore[misc]
 
+    def resize(self, height: int, width: int) -> None:
+        """Go over to images of another size; what is learnt of the transformations stays."""
+        shape = (self.n_channels, height, width)
+        for parameter in self.cluster_parameters():
+            if parameter.ndim == 4:
+                parameter.data = resize_images(parameter.data, height, width)
+                parameter.grad = None
+        self.transformations = nn.ModuleList(
+            type(one)(shape)
+            for one in self.transformations
+        ).to(self.prototypes)
+        self.objective.resize(height, width)
+
     def images(self) -> Tensor:
         """Return what is transformed, one row for each prototype."""
         return self.objective.images(self.prototypes, self.extra)
@@ -147,6 +161,13 @@ class DTIModel(nn.Module):
         """Return the energies of some pairs: image ``b[i]`` with prototype ``g[i]``."""
         moved = self.transform(self.images()[g], [values[b, g][None] for values in parameters])
         return self.objective.energies(x[b], moved.view(len(g), *moved.shape[-3:]), self.prior()[g])
+
+
+def resize_images(images: Tensor, height: int, width: int) -> Tensor:
+    """Return images of another size: averages when they shrink, bilinear when they grow."""
+    if height <= images.shape[-2]:
+        return adaptive_avg_pool2d(images, (height, width))
+    return interpolate(images, (height, width), mode="bilinear", align_corners=False)
 
 
 class PredictedAlignment:

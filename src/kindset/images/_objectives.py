@@ -1,10 +1,10 @@
 """What a pair of an image and a transformed prototype costs: K-means or Gaussian mixture."""
 
 import math
-from typing import Protocol
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import adaptive_avg_pool2d
 
 from kindset.images._transforms import ImageShape
 
@@ -13,33 +13,56 @@ _START_DEVIATION = 0.5
 _NEGLIGIBLE = 1e-3
 
 
-class Objective(Protocol):
+class Objective(nn.Module):
     """The clustering criterion; the rest of the model does not know which one it is.
 
     Energies are per pixel and lower is better.
+
+    Parameters
+    ----------
+    shape : tuple of three int
+        Channels, height, width.
+    pixel_weight : Tensor of shape (height, width)
+        Adds up to 1.
     """
+
+    weight: Tensor
+
+    def __init__(self, shape: ImageShape, pixel_weight: Tensor) -> None:
+        super().__init__()
+        self.n_channels = shape[0]
+        self.n_values = shape[0] * shape[1] * shape[2]
+        self.register_buffer("weight", pixel_weight / shape[0])
+
+    def resize(self, height: int, width: int) -> None:
+        """Weigh the pixels of images of another size."""
+        weight = adaptive_avg_pool2d(self.weight[None], (height, width))[0]
+        self.n_values = self.n_channels * height * width
+        self.weight = weight / (weight.sum() * self.n_channels)
 
     def start(self, prototypes: Tensor) -> dict[str, Tensor]:
         """Return what a cluster has besides its prototype, one row for each prototype."""
+        raise NotImplementedError
 
     def images(self, prototypes: Tensor, extra: nn.ParameterDict) -> Tensor:
         """Return the channels to transform: the prototypes, then what moves along with them."""
+        raise NotImplementedError
 
     def energies(self, x: Tensor, transformed: Tensor, prior: Tensor) -> Tensor:
         """Return the energy of each pair; the last three axes are channels, rows and columns."""
+        raise NotImplementedError
 
     def prior(self, extra: nn.ParameterDict, n_clusters: int) -> Tensor:
         """Return the part of each prototype's energy that does not depend on the image."""
+        raise NotImplementedError
 
     def assign(self, energies: Tensor) -> tuple[Tensor, Tensor]:
         """Return the weights of the clusters (last axis) for each image, and its energy."""
+        raise NotImplementedError
 
 
-class KMeansObjective:
+class KMeansObjective(Objective):
     """The mean squared difference; each image belongs to its nearest prototype."""
-
-    def __init__(self, shape: ImageShape, pixel_weight: Tensor) -> None:
-        self.weight = pixel_weight / shape[0]
 
     def start(self, prototypes: Tensor) -> dict[str, Tensor]:
         """Return nothing: a cluster is its prototype."""
@@ -51,7 +74,7 @@ class KMeansObjective:
 
     def prior(self, extra: nn.ParameterDict, n_clusters: int) -> Tensor:
         """Return 0."""
-        return torch.zeros(())
+        return torch.zeros((), dtype=self.weight.dtype, device=self.weight.device)
 
     def energies(self, x: Tensor, transformed: Tensor, prior: Tensor) -> Tensor:
         """Return the weighted mean of the squared differences."""
@@ -64,13 +87,8 @@ class KMeansObjective:
         return torch.zeros_like(energies).scatter_(-1, winner[..., None], 1.0), value
 
 
-class GaussianObjective:
+class GaussianObjective(Objective):
     """The negative log-likelihood of a mixture of Gaussians with a variance for each pixel."""
-
-    def __init__(self, shape: ImageShape, pixel_weight: Tensor) -> None:
-        self.n_channels = shape[0]
-        self.weight = pixel_weight / shape[0]
-        self.n_values = shape[0] * shape[1] * shape[2]
 
     def start(self, prototypes: Tensor) -> dict[str, Tensor]:
         """Return equal deviations and equal weights."""

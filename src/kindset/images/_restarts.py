@@ -34,7 +34,7 @@ class Problem:
     images: Tensor
     n_clusters: int
     kinds: Sequence[type[Transformation]]
-    objective: Objective
+    make_objective: Callable[[], Objective]
     make_aligner: Callable[[], Aligner]
     device: torch.device
 
@@ -153,7 +153,8 @@ def _train(problem: Problem, group: Group, stop: Path, advance: Callable[[str], 
     except DivergedError as diverged:
         finished, error = False, str(diverged)
     trainer.conclude()
-    model = trainer.model.eval()
+    # In double precision, so that no result depends on which images share a batch.
+    model = trainer.model.eval().double()
     loss = torch.nan if error else mean_energy(model, trainer.aligner, trainer.images)
     return Outcome(model, trainer.aligner, trainer.history, loss, finished, error)
 
@@ -169,7 +170,7 @@ def _start(problem: Problem, group: Group) -> Trainer:
         prototypes,
         problem.n_clusters,
         [kind(shape) for kind in problem.kinds],  # type: ignore[call-arg]
-        problem.objective,
+        problem.make_objective(),
         group.encoder,
         count_features(group.encoder, shape),
         generator,
@@ -184,11 +185,11 @@ def _start(problem: Problem, group: Group) -> Trainer:
 def all_energies(model: DTIModel, aligner: Aligner, images: Tensor) -> Tensor:
     """Return the energies of images with all prototypes, of shape (N, G)."""
     return torch.cat([
-        model.energies(part, aligner(model, part, None)) for part in images.split(_BATCH)
+        model.energies(part, aligner(model, part, None))
+        for part in (rows.to(model.prototypes) for rows in images.split(_BATCH))
     ])  # fmt: skip
 
 
 def mean_energy(model: DTIModel, aligner: Aligner, images: Tensor) -> float:
     """Return the loss over all images."""
-    value = model.objective.assign(all_energies(model, aligner, images))[1]
-    return float(value.double().mean())
+    return float(model.objective.assign(all_energies(model, aligner, images))[1].mean())

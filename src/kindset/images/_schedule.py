@@ -1,12 +1,14 @@
 """The curriculum: which transformations are trained when, how long, by how many restarts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kindset.images._transforms import Transformation
 
 WINDOW = 50
 """Steps between two looks at losses and cluster sizes."""
+
+_SMALLEST = 12
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,11 @@ class Stage:
         Factor of the learning rates.
     n_restarts : int
         Restarts that take part; those with the highest loss are dropped before.
+    evolves : bool
+        Whether the worse half of the restarts is replaced now and then by copies of the better
+        half with one cluster moved.
+    coarse : int
+        Factor by which images are smaller.
     """
 
     name: str
@@ -36,6 +43,7 @@ class Stage:
     rate: float = 1.0
     n_restarts: int = 1
     evolves: bool = False
+    coarse: int = 1
 
 
 def plan_stages(
@@ -44,40 +52,58 @@ def plan_stages(
     *,
     n_steps: int,
     n_restarts: int,
+    coarse: int = 1,
     curriculum: bool = True,
 ) -> tuple[Stage, ...]:
     """Return the stages: no transformation first, one more in each, then lower rates.
 
-    The number of restarts is halved after each stage that has trained a warp, because the loss
-    says little before images are aligned.
+    Until the first warp is trained, images are smaller by the factor `coarse`: that stage decides
+    which clusters are found, and it is the place to spend restarts. After it their number is halved
+    with every stage.
     """
-    stages = [Stage("identity", 0, 0, 1.0, n_restarts=n_restarts)]
-    alive = n_restarts
-    warped = False
-    for position, name in enumerate(names):
-        last = position == len(names) - 1
-        if warped:
-            alive = max(1, alive // 2)
-        first_warp = kinds[position].moves_pixels and not warped
-        stages.append(
-            Stage(name, position + 1, 0, 6.0 if last else 3.0, n_restarts=alive,
-                  evolves=first_warp and n_restarts > 1)
-        )  # fmt: skip
-        warped = warped or first_warp
-    if not curriculum:
-        total = sum(stage.share for stage in stages)
-        stages = [Stage("all", len(names), 0, total, n_restarts=n_restarts)]
-    stages.append(Stage("refine", len(names), 0, 2.0, rate=0.1))
+    if curriculum:
+        stages = _one_by_one(names, kinds, n_restarts, coarse)
+    else:
+        stages = [Stage("all", len(names), 0, 8.0, n_restarts=n_restarts)]
+    stages.append(Stage("refine", len(names), 0, 1.5, rate=0.1))
     whole = sum(stage.share for stage in stages)
     return tuple(
-        Stage(
-            stage.name, stage.n_active, max(1, round(n_steps * stage.share / whole)),
-            stage.share / whole, stage.rate, stage.n_restarts, stage.evolves,
+        replace(
+            stage,
+            max_steps=max(1, round(n_steps * stage.share / whole)),
+            share=stage.share / whole,
         )
         for stage in stages
-    )  # fmt: skip
+    )
+
+
+def _one_by_one(
+    names: Sequence[str], kinds: Sequence[type[Transformation]], n_restarts: int, coarse: int
+) -> list[Stage]:
+    stages = [Stage("identity", 0, 0, 1.0, n_restarts=n_restarts, coarse=coarse)]
+    alive, warped = n_restarts, False
+    for position, (name, kind) in enumerate(zip(names, kinds, strict=True)):
+        if warped:
+            alive, coarse = max(1, alive // 2), 1
+        evolves = kind.moves_pixels and not warped and n_restarts > 1
+        share = 4.0 if evolves or position == len(names) - 1 else 2.0
+        stages.append(
+            Stage(name, position + 1, 0, share, 1.0, alive, evolves=evolves, coarse=coarse)
+        )
+        warped = warped or kind.moves_pixels
+    if coarse > 1:
+        stages.append(replace(stages[-1], n_restarts=max(1, alive // 2), evolves=False, coarse=1))
+    return stages
 
 
 def usual_steps(n_samples: int) -> int:
     """Return the largest number of steps of a training nobody has set a limit to."""
-    return int(3_000 * max(1.0, n_samples / 1_000) ** 0.3)
+    return int(1_200 * max(1.0, n_samples / 1_000) ** 0.5)
+
+
+def usual_coarseness(height: int, width: int) -> int:
+    """Return the largest power of two that leaves images of 12 pixels at least."""
+    factor = 1
+    while min(height, width) // (2 * factor) >= _SMALLEST:
+        factor *= 2
+    return factor

@@ -8,11 +8,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kindset.images._model import Aligner, DTIModel
+from kindset.images._model import Aligner, DTIModel, resize_images
 from kindset.images._optimised import OptimisedAlignment
 from kindset.images._schedule import WINDOW, Stage
 
 _NOISE = 1e-4
+_ROUND = 2  # windows between two replacements of the worse half
+_JURY, _PART = 2048, 256
 _PATIENCE = 4
 _TOLERANCE = 0.01
 _EXPLODED = 10.0  # pixels go from 0 to 1, and losses are per pixel
@@ -32,7 +34,6 @@ class Recipe:
     n_candidates: int = 4
     full_every: int = 4
     time_budget: float | None = None
-    round: int = 3
 
 
 class DivergedError(ArithmeticError):
@@ -75,6 +76,7 @@ class Trainer:
         generator: torch.Generator,
     ) -> None:
         self.images = images
+        self.scaled = images
         self.model = model
         self.aligner = aligner
         self.recipe = recipe
@@ -99,7 +101,7 @@ class Trainer:
         self.queue = torch.empty(0, dtype=torch.int64)
         self.passes = 0
         self.memory = torch.full((len(images), len(model.prototypes)), -torch.inf)
-        self._clear_window()
+        self.clear_window()
         self._clock = time.monotonic()
 
     def run(
@@ -123,13 +125,14 @@ class Trainer:
         return True
 
     def resume(self) -> None:
-        """Take up the stage that is under way, after the state has come from elsewhere."""
+        """Set what depends on the stage that is under way."""
         stage = self.recipe.stages[min(self.stage, len(self.recipe.stages) - 1)]
+        self._resize(stage.coarse)
         self.model.n_active = stage.n_active
         rates = (self.recipe.prototype_learning_rate, self.recipe.learning_rate)
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             group["lr"] = rate * stage.rate
-        self._clear_window()
+        self.clear_window()
         self._clock = time.monotonic()
 
     def conclude(self) -> None:
@@ -138,6 +141,17 @@ class Trainer:
             self.history.loss.append(self._losses)
             self.history.shares.append(self._shares)
         self._keep_best(1)
+        self._resize(1)
+
+    def _resize(self, coarse: int) -> None:
+        """Go over to images that are smaller by a factor."""
+        height, width = (size // coarse for size in self.images.shape[2:])
+        if self.scaled.shape[2:] != (height, width):
+            self.scaled = resize_images(self.images, height, width)
+        if self.model.prototypes.shape[2:] != (height, width):
+            self.model.resize(height, width)
+            for parameter in self.model.cluster_parameters():
+                self.optimizer.state.pop(parameter, None)
 
     def _open_stage(self) -> None:
         self._keep_best(self.recipe.stages[self.stage].n_restarts)
@@ -169,8 +183,8 @@ class Trainer:
 
     def _step(self) -> None:
         rows = self._next_batch()
-        x = self.images[rows]
-        parameters = self.aligner(self.model, x, rows)
+        parameters = self.aligner(self.model, self.images[rows], rows)
+        x = self.scaled[rows]
         with torch.no_grad():
             energies = self._search(x, rows, [values.detach() for values in parameters])
             weights, value = self.model.objective.assign(
@@ -218,7 +232,8 @@ class Trainer:
         energies[b, g] = found
         return energies
 
-    def _clear_window(self) -> None:
+    def clear_window(self) -> None:
+        """Start to count losses and shares anew."""
         n_restarts = self.model.n_restarts
         self._losses = torch.zeros(n_restarts)
         self._shares = torch.zeros(n_restarts, self.model.n_clusters)
@@ -234,11 +249,9 @@ class Trainer:
             raise DivergedError(_DIVERGED.format("has exploded", self.step))
         last = self.stage == len(self.recipe.stages) - 1
         history.reassigned.append(0 if last else self._refill(self._shares / WINDOW))
-        if self.recipe.stages[self.stage].evolves and not self._stage_is_over():
-            rounds = len(history.loss) - self.opened
-            if rounds % self.recipe.round == 0:
-                self._evolve()
-        self._clear_window()
+        if self._time_to_evolve():
+            self._evolve()
+        self.clear_window()
 
     def _refill(self, shares: Tensor) -> int:
         """Let each tiny cluster share the largest one's images; return how many did."""
@@ -261,7 +274,18 @@ class Trainer:
     def _keep_best(self, n_restarts: int) -> None:
         if n_restarts < self.model.n_restarts:
             self._take_restarts(self._ranking()[:n_restarts])
-            self._clear_window()
+            self.clear_window()
+
+    def _time_to_evolve(self) -> bool:
+        """Return whether a round is over, and there is time for another in this stage."""
+        stage = self.recipe.stages[self.stage]
+        n_windows = len(self.history.loss) - self.opened
+        return (
+            stage.evolves
+            and n_windows % _ROUND == 0
+            and self.stage_step + _ROUND * WINDOW <= stage.max_steps
+            and not self._stage_is_over()
+        )
 
     def _evolve(self) -> None:
         """Let copies of the better half, with one cluster moved, take the place of the worse half.
@@ -297,9 +321,9 @@ class Trainer:
 
     def _unwarp(self, row: int, prototype: int) -> Tensor:
         """Return an image as a prototype that the transformations would turn into it."""
-        x = self.images[row : row + 1]
+        x = self.scaled[row : row + 1]
         with torch.no_grad():
-            parameters = self.aligner(self.model, x, None)
+            parameters = self.aligner(self.model, self.images[row : row + 1], None)
         own = [values[:, prototype : prototype + 1] for values in parameters]
         source = self.model.prototypes.detach()[prototype : prototype + 1].requires_grad_()
         with torch.enable_grad():
@@ -310,9 +334,20 @@ class Trainer:
             )
         return torch.where(cover > 0.1, shed / cover.clamp(min=0.1), source.detach())[0]
 
+    @torch.no_grad()
     def _ranking(self) -> Tensor:
-        """Return the restarts, the one with the lowest loss first."""
-        return torch.stack(self.history.loss[-2:]).mean(dim=0).argsort(stable=True)
+        """Return the restarts, the one with the lowest loss first, on images from everywhere."""
+        self.model.eval()
+        n_samples = len(self.images)
+        rows = torch.linspace(0, n_samples - 1, min(n_samples, _JURY)).long()
+        values = []
+        for part in rows.split(_PART):
+            parameters = self.aligner(self.model, self.images[part], part)
+            energies = self.model.energies(self.scaled[part], parameters)
+            by_restart = energies.view(len(part), -1, self.model.n_clusters)
+            values.append(self.model.objective.assign(by_restart)[1])
+        self.model.train()
+        return torch.cat(values).mean(dim=0).argsort(stable=True)
 
     def _take_restarts(self, index: Tensor) -> None:
         n_clusters = self.model.n_clusters
@@ -336,7 +371,7 @@ class Trainer:
             self.aligner.take(index)
 
     def _take_snapshot(self) -> None:
-        prototypes = self.model.prototypes.detach()
+        prototypes = resize_images(self.model.prototypes.detach(), *self.images.shape[2:])
         shape = (self.model.n_restarts, self.model.n_clusters, *prototypes.shape[1:])
         self.history.snapshots.append(prototypes.reshape(shape).clone())
         self.history.snapshot_steps.append(self.step)

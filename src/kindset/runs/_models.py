@@ -8,6 +8,8 @@ from kindset.exceptions import InputError
 
 # Class name -> module and the names of its functions save(model, path) and load(path).
 STORES = {
+    "DTIGaussianMixture": ("kindset.images", "save_clustering", "load_clustering"),
+    "DTIKMeans": ("kindset.images", "save_clustering", "load_clustering"),
     "OrdinalMixture": ("kindset.ordinal", "save_mixture", "load_mixture"),
 }
 

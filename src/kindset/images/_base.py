@@ -1,0 +1,392 @@
+"""What both estimators share: reading, training, storing, predicting."""
+
+import warnings
+from collections.abc import Sequence
+from functools import partial
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
+from sklearn.utils import Bunch, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import Tensor
+
+from kindset._progress import progress_bar
+from kindset.exceptions import InputError
+from kindset.images._checkpoint import Checkpoint, training_identity
+from kindset.images._encoders import build_encoder
+from kindset.images._input import ImageFormat, is_picture_stack, read_images
+from kindset.images._model import Aligner, DTIModel, PredictedAlignment
+from kindset.images._objectives import Objective
+from kindset.images._optimised import OptimisedAlignment
+from kindset.images._pixel_weight import pixel_weights
+from kindset.images._restarts import (
+    Group,
+    Outcome,
+    Problem,
+    all_energies,
+    n_workers,
+    split_restarts,
+    train_groups,
+)
+from kindset.images._schedule import plan_stages, usual_coarseness, usual_steps
+from kindset.images._training import DivergedError, Recipe
+from kindset.images._transforms import ImageShape, transformation_classes
+
+FloatArray = NDArray[np.floating[Any]]
+
+_SMALL = 40
+_GREY = ("affine", "morphological", "tps")
+_PARTS = 64
+
+
+class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+    """Everything but the objective, the scores and the words."""
+
+    _objective: ClassVar[type[Objective]]
+    # For ablations: whether transformations come one by one, and which clusters are tiny.
+    _curriculum: ClassVar[bool] = True
+    _tiny: ClassVar[float] = 0.2
+
+    _format: ImageFormat
+    _model: DTIModel
+    _aligner: Aligner
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        transforms: str | Sequence[str] = "auto",
+        alignment: str = "predicted",
+        encoder: Any = "auto",
+        n_init: int = 4,
+        max_epochs: float | None = None,
+        time_budget: float | None = None,
+        batch_size: int = 128,
+        learning_rate: float = 1e-3,
+        prototype_learning_rate: float = 1e-2,
+        pixel_weight: Any = None,
+        image_shape: tuple[int, ...] | None = None,
+        device: str = "auto",
+        checkpoint_dir: Any = None,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.transforms = transforms
+        self.alignment = alignment
+        self.encoder = encoder
+        self.n_init = n_init
+        self.max_epochs = max_epochs
+        self.time_budget = time_budget
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.prototype_learning_rate = prototype_learning_rate
+        self.pixel_weight = pixel_weight
+        self.image_shape = image_shape
+        self.device = device
+        self.checkpoint_dir = checkpoint_dir
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the clusters.
+
+        Parameters
+        ----------
+        X : array-like or Tensor
+            Images of shape (n_samples, height, width), with channels last or first if there are
+            any, or rows of pixels.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : estimator
+        """
+        self._check_parameters()
+        images = self._read(X, reset=True)
+        if len(images) < self.n_clusters:
+            raise InputError(
+                f"n_samples={len(images)} images are too few for n_clusters={self.n_clusters}."
+            )
+        if torch.equal(images, images[:1].expand_as(images)):
+            raise InputError(
+                f"all n_samples={len(images)} images are equal: there is nothing to tell apart."
+            )
+        self.transforms_ = self._choose_transforms(self._format.shape)
+        outcome = self._train(images)
+        self._store(outcome, images)
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Return the cluster of each image."""
+        return self._energies(X).argmin(axis=1)
+
+    def transform(self, X: Any) -> FloatArray:
+        """Return how far each image is from each aligned prototype, per pixel.
+
+        For `DTIKMeans` the mean squared difference; for `DTIGaussianMixture` the negative logarithm
+        of a cluster's weight times its density, divided by the number of pixels.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, n_clusters)
+        """
+        return self._energies(X).astype(np.float32)
+
+    def align(self, X: Any, clusters: Any = None) -> FloatArray:
+        """Return the prototypes as they are aligned to each image.
+
+        Parameters
+        ----------
+        X : array-like or Tensor
+            Images.
+        clusters : array-like of shape (n_samples,), default=None
+            One cluster for each image; by default all of them.
+
+        Returns
+        -------
+        aligned : ndarray of shape (n_samples, n_clusters or 1, height, width[, channels])
+        """
+        check_is_fitted(self)
+        images = self._read(X, reset=False)
+        chosen = self._one_cluster_each(clusters, len(images))
+        parts = []
+        with torch.no_grad():
+            for rows in torch.arange(len(images)).split(_PARTS):
+                parameters = self._aligner(self._model, images[rows], None)
+                if chosen is None:
+                    moved = self._model.transform(self._model.images(), parameters)
+                    moved = moved.expand(len(rows), *moved.shape[-4:])
+                else:
+                    g = chosen[rows]
+                    b = torch.arange(len(rows))
+                    own = [values[b, g][None] for values in parameters]
+                    moved = self._model.transform(self._model.images()[g], own)
+                    moved = moved.reshape(len(rows), 1, *moved.shape[-3:])
+                parts.append(moved[..., : self._model.n_channels, :, :].cpu())
+        return as_pictures(torch.cat(parts))
+
+    def pictures(self, X: Any) -> FloatArray:
+        """Return images as the model sees them: from 0 to 1, channels last, like the prototypes."""
+        check_is_fitted(self)
+        return as_pictures(self._read(X, reset=False).cpu())
+
+    def transform_parameters(self, X: Any) -> dict[str, FloatArray]:
+        """Return the parameters of the transformations that align the prototypes to each image.
+
+        Returns
+        -------
+        parameters : dict of str to ndarray of shape (n_samples, n_clusters, n_parameters)
+        """
+        check_is_fitted(self)
+        images = self._read(X, reset=False)
+        with torch.no_grad():
+            parts = [self._aligner(self._model, part, None) for part in images.split(_PARTS)]
+        return {
+            name: torch.cat([part[i] for part in parts]).float().cpu().numpy()
+            for i, name in enumerate(self.transforms_)
+        }
+
+    def _energies(self, X: Any) -> FloatArray:
+        check_is_fitted(self)
+        images = self._read(X, reset=False)
+        return all_energies(self._model, self._aligner, images).cpu().numpy()
+
+    def _values(self, X: Any) -> FloatArray:
+        """Return the energy of each image."""
+        energies = torch.from_numpy(self._energies(X))
+        return self._model.objective.assign(energies)[1].numpy()
+
+    def _one_cluster_each(self, clusters: Any, n_samples: int) -> Tensor | None:
+        if clusters is None:
+            return None
+        chosen = np.asarray(clusters)
+        whole = chosen.dtype.kind in "iu" and chosen.shape == (n_samples,)
+        if not whole or not ((chosen >= 0) & (chosen < self.n_clusters)).all():
+            raise InputError(
+                f"clusters must name a cluster from 0 to {self.n_clusters - 1} for each image."
+            )
+        return torch.from_numpy(chosen.astype(np.int64))
+
+    def _read(self, X: Any, *, reset: bool) -> Tensor:
+        if not is_picture_stack(X):
+            X = validate_data(self, X, reset=reset)
+        if not reset:
+            return self._format.read(X).to(self._model.prototypes)
+        images, self._format = read_images(X, self.image_shape)
+        self.n_features_in_ = self._format.n_values
+        return images
+
+    def _train(self, images: Tensor) -> Outcome:
+        rng = check_random_state(self.random_state)
+        sizes = split_restarts(self.n_init)
+        seeds = rng.randint(np.iinfo(np.int32).max, size=len(sizes)).tolist()
+        problem = self._problem(images)
+        groups = [
+            self._group(problem, seed, size, i)
+            for i, (seed, size) in enumerate(zip(seeds, sizes, strict=True))
+        ]
+        total = sum(len(group.recipe.stages) for group in groups)
+        title = f"{self.n_clusters} clusters"
+        with progress_bar(title, total, enabled=bool(self.verbose)) as advance:
+            outcomes, interrupted = train_groups(
+                problem, groups, n_jobs=self.n_jobs, advance=advance
+            )
+        usable = [outcome for outcome in outcomes if not outcome.error]
+        if not usable:
+            raise DivergedError(outcomes[0].error)
+        if len(usable) < len(outcomes):
+            warnings.warn(
+                f"{len(outcomes) - len(usable)} of {len(outcomes)} groups of restarts diverged: "
+                f"{outcomes[0].error}",
+                stacklevel=3,
+            )
+        self.interrupted_ = interrupted
+        if interrupted:
+            warnings.warn("Interrupted: the best clustering so far is kept.", stacklevel=3)
+            # A loss of fewer transformations is no match for one of all.
+            furthest = max(outcome.model.n_active for outcome in usable)
+            usable = [outcome for outcome in usable if outcome.model.n_active == furthest]
+        return min(usable, key=lambda outcome: outcome.loss)
+
+    def _problem(self, images: Tensor) -> Problem:
+        shape = self._format.shape
+        make_objective = partial(self._objective, shape, pixel_weights(self.pixel_weight, shape))
+        if self.alignment == "predicted":
+            make_aligner: Any = PredictedAlignment
+        else:
+            make_aligner = partial(OptimisedAlignment, len(images))
+        kinds = transformation_classes(self.transforms_)
+        return Problem(images, self.n_clusters, kinds, make_objective, make_aligner, self._device())
+
+    def _group(self, problem: Problem, seed: int, size: int, number: int) -> Group:
+        n_samples = len(problem.images)
+        batch_size = min(self.batch_size, n_samples)
+        if self.max_epochs is None:
+            n_steps = usual_steps(n_samples)
+        else:
+            n_steps = max(1, round(self.max_epochs * n_samples / batch_size))
+        stages = plan_stages(
+            self.transforms_, problem.kinds, n_steps=n_steps, n_restarts=size,
+            coarse=self._coarseness(), curriculum=self._curriculum,
+        )  # fmt: skip
+        budget = self.time_budget
+        if budget is not None:
+            n_groups = len(split_restarts(self.n_init))
+            budget = budget * n_workers(n_groups, self.n_jobs) / n_groups
+        recipe = Recipe(
+            stages, batch_size, self.learning_rate, self.prototype_learning_rate,
+            tiny=self._tiny, time_budget=budget,
+        )  # fmt: skip
+        checkpoint = None
+        if self.checkpoint_dir is not None:
+            described = (type(self).__name__, recipe, seed, self.n_clusters, self.transforms_,
+                         self.alignment, str(self.encoder), self.pixel_weight)  # fmt: skip
+            identity = training_identity(problem.images, described)
+            checkpoint = Checkpoint(Path(self.checkpoint_dir) / f"group-{number}", identity)
+        encoder = build_encoder(self.encoder, self._format.shape, seed)
+        return Group(recipe, seed, encoder, checkpoint)
+
+    def _coarseness(self) -> int:
+        if self.alignment == "optimized":
+            return 1
+        return usual_coarseness(*self._format.shape[1:])
+
+    def _store(self, outcome: Outcome, images: Tensor) -> None:
+        """Set the fitted attributes, the largest cluster first."""
+        self._model, self._aligner = outcome.model, outcome.aligner
+        if isinstance(self._aligner, OptimisedAlignment):
+            self._aligner.tables = []
+        energies = all_energies(self._model, self._aligner, images)
+        labels = energies.argmin(dim=1).cpu()
+        sizes = torch.bincount(labels, minlength=self.n_clusters)
+        order = sizes.argsort(descending=True, stable=True)
+        for parameter in self._model.rowwise_parameters():
+            parameter.data = parameter.data[order.to(parameter.device)]
+            parameter.grad = None
+        self.labels_ = order.argsort()[labels].numpy()
+        value = self._model.objective.assign(energies)[1]
+        self.inertia_ = float(value.mean())
+        self._store_clusters()
+        history = outcome.history
+        self.history_ = Bunch(
+            step=np.array(history.step, dtype=np.int64),
+            stage=list(history.stage),
+            loss=np.array([float(loss[0]) for loss in history.loss]),
+            shares=torch.stack([shares[0][order] for shares in history.shares]).numpy(),
+            n_restarts=np.array(history.n_restarts, dtype=np.int64),
+            n_reassigned=np.array(history.reassigned, dtype=np.int64),
+            snapshot_step=np.array(history.snapshot_steps, dtype=np.int64),
+            prototypes=np.stack([as_pictures(one[0, order]) for one in history.snapshots]),
+        )
+        self.n_reassigned_ = int(self.history_.n_reassigned.sum())
+        self.n_iter_ = int(history.step[-1]) if history.step else 0
+
+    def _store_clusters(self) -> None:
+        """Set the fitted attributes that describe the clusters."""
+        self.prototypes_ = as_pictures(self._model.prototypes.detach().cpu())
+        self._n_features_out = self.n_clusters
+
+    def _device(self) -> torch.device:
+        if self.device == "auto":
+            return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        try:
+            return torch.device(self.device)
+        except RuntimeError as error:
+            raise InputError(
+                f"device must be 'auto' or one of torch's, got {self.device!r}."
+            ) from error
+
+    def _choose_transforms(self, shape: ImageShape) -> tuple[str, ...]:
+        names = self.transforms
+        if isinstance(names, str):
+            if names != "auto":
+                raise InputError(f"transforms must be 'auto' or a list of names, got {names!r}.")
+            n_channels, height, width = shape
+            if max(height, width) > _SMALL:
+                return ("colour", "projective")
+            return _GREY if n_channels == 1 else ("colour", "affine", "tps")
+        transformation_classes(names)
+        return tuple(names)
+
+    def _check_parameters(self) -> None:
+        for name in ("n_clusters", "n_init", "batch_size"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+                raise InputError(f"{name} must be a whole number from 1, got {value!r}.")
+        for name in ("learning_rate", "prototype_learning_rate", "max_epochs", "time_budget"):
+            value = getattr(self, name)
+            optional = name in ("max_epochs", "time_budget")
+            if optional and value is None:
+                continue
+            if not isinstance(value, Real) or not 0 < float(value) < np.inf:
+                raise InputError(f"{name} must be a number above 0, got {value!r}.")
+        if self.alignment not in ("predicted", "optimized"):
+            raise InputError(
+                f"alignment must be 'predicted' or 'optimized', got {self.alignment!r}."
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
+
+
+def as_pictures(images: Tensor) -> FloatArray:
+    """Return images (..., C, H, W) as arrays (..., H, W) if grey, else (..., H, W, C)."""
+    pictures = images.detach().movedim(-3, -1)
+    pictures = pictures[..., 0] if pictures.shape[-1] == 1 else pictures
+    return pictures.float().contiguous().numpy()

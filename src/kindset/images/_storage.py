@@ -1,0 +1,185 @@
+"""Fitted models on disk: what can be read as JSON, the tensors beside it as safetensors."""
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.utils import Bunch
+
+from kindset._files import write_text
+from kindset.exceptions import InputError
+from kindset.images._checkpoint import read_tensors, write_tensors
+from kindset.images._encoders import build_encoder, count_features
+from kindset.images._estimators import DTIGaussianMixture, DTIKMeans
+from kindset.images._input import ImageFormat
+from kindset.images._model import DTIModel, PredictedAlignment
+from kindset.images._optimised import OptimisedAlignment
+from kindset.images._transforms import transformation_classes
+
+FORMAT = "kindset-dti-clustering"
+VERSION = 1
+
+_KINDS = {"DTIKMeans": DTIKMeans, "DTIGaussianMixture": DTIGaussianMixture}
+_SCALARS = {"inertia_": float, "n_reassigned_": int, "n_iter_": int, "interrupted_": bool}
+_ARRAYS = ("step", "loss", "shares", "n_restarts", "n_reassigned", "snapshot_step", "prototypes")
+
+Clustering = DTIKMeans | DTIGaussianMixture
+
+
+def save_clustering(model: Clustering, path: str | os.PathLike[str]) -> None:
+    """Write a fitted DTI clustering.
+
+    Parameters
+    ----------
+    model : DTIKMeans or DTIGaussianMixture
+        A fitted model with one of the encoders that have a name.
+    path : path-like
+        The JSON file; the tensors go beside it, with the ending ``.safetensors``.
+
+    See Also
+    --------
+    load_clustering : Read it back.
+    """
+    path = Path(path)
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "kind": type(model).__name__,
+        "parameters": _parameters_out(model),
+        "transforms": list(model.transforms_),
+        "images": asdict(model._format),
+        "n_active": model._model.n_active,
+        "n_samples": len(model.labels_),
+        "stages": list(model.history_.stage),
+        "feature_names": _names_out(model),
+        **{name: getattr(model, name) for name in _SCALARS},
+    }
+    tensors = {f"model.{name}": one for name, one in model._model.state_dict().items()}
+    tensors |= {f"history.{name}": torch.from_numpy(model.history_[name]) for name in _ARRAYS}
+    tensors["labels"] = torch.from_numpy(model.labels_)
+    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+    write_tensors(path.with_suffix(".safetensors"), tensors)
+    write_text(path, text + "\n")
+
+
+def load_clustering(path: str | os.PathLike[str]) -> Clustering:
+    """Read a model that `save_clustering` wrote.
+
+    Parameters
+    ----------
+    path : path-like
+        The JSON file.
+
+    Returns
+    -------
+    model : DTIKMeans or DTIGaussianMixture
+        The fitted model, ready to predict.
+
+    Raises
+    ------
+    InputError
+        If the files are no such model, are damaged, or have a version this release cannot read.
+    """
+    path = Path(path)
+    document = _read_document(path)
+    tensors = read_tensors(path.with_suffix(".safetensors"))
+    try:
+        return _restore(document, tensors)
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        raise InputError(f"{path} is damaged: {error}.") from error
+
+
+def _read_document(path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read the model {path}: {error.strerror}.") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is not a model: it is not valid JSON ({error}).") from error
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise InputError(f"{path} is not a DTI clustering.")
+    if document.get("version") != VERSION:
+        raise InputError(
+            f"{path} has version {document.get('version')!r}, but this release of Kindset reads "
+            f"version {VERSION}."
+        )
+    return document
+
+
+def _restore(document: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Clustering:
+    model = _KINDS[document["kind"]](**document["parameters"])
+    model._check_parameters()
+    channels, height, width = map(int, document["images"]["shape"])
+    low, high = map(float, (document["images"]["low"], document["images"]["high"]))
+    model._format = ImageFormat((channels, height, width), low, high)
+    model.transforms_ = tuple(map(str, document["transforms"]))
+    model._model = _restore_network(model, document, tensors)
+    model._aligner = (
+        PredictedAlignment()
+        if model.alignment == "predicted"
+        else OptimisedAlignment(int(document["n_samples"]))
+    )
+    model._store_clusters()
+    model.labels_ = tensors["labels"].numpy()
+    if model.labels_.shape != (document["n_samples"],) or model.labels_.max() >= model.n_clusters:
+        raise ValueError("the labels do not fit the clusters")
+    history = {name: tensors[f"history.{name}"].numpy() for name in _ARRAYS}
+    model.history_ = Bunch(stage=list(map(str, document["stages"])), **history)
+    model.n_features_in_ = model._format.n_values
+    if document["feature_names"] is not None:
+        model.feature_names_in_ = np.array(document["feature_names"], dtype=object)
+    for name, kind in _SCALARS.items():
+        if not isinstance(document[name], kind):
+            raise ValueError(f"{name} is not a {kind.__name__}")
+        setattr(model, name, document[name])
+    return model
+
+
+def _restore_network(
+    model: Clustering, document: dict[str, Any], tensors: dict[str, torch.Tensor]
+) -> DTIModel:
+    shape = model._format.shape
+    encoder = build_encoder(model.encoder, shape, seed=0)
+    network = DTIModel(
+        torch.zeros(model.n_clusters, *shape),
+        model.n_clusters,
+        [kind(shape) for kind in transformation_classes(model.transforms_)],  # type: ignore[call-arg]
+        model._objective(shape, torch.zeros(shape[1:])),
+        encoder,
+        count_features(encoder, shape),
+        torch.Generator(),
+    ).double()
+    prefix = "model."
+    network.load_state_dict(
+        {name[len(prefix) :]: one for name, one in tensors.items() if name.startswith(prefix)}
+    )
+    network.n_active = int(document["n_active"])
+    return network.eval().to(model._device())
+
+
+def _parameters_out(model: Clustering) -> dict[str, Any]:
+    """Return the constructor's parameters as JSON can hold them."""
+    plain = dict(model.get_params())
+    if not isinstance(plain["encoder"], str):
+        raise InputError("a model with an encoder of one's own cannot be saved; name one of ours.")
+    if not isinstance(plain["random_state"], (int, type(None))):
+        plain["random_state"] = None  # a generator's state is not a parameter to keep
+    plain["checkpoint_dir"] = None
+    plain["transforms"] = list(model.transforms_)
+    plain["pixel_weight"] = _plain(plain["pixel_weight"])
+    plain["image_shape"] = _plain(plain["image_shape"])
+    return {name: value.item() if isinstance(value, np.generic) else value
+            for name, value in plain.items()}  # fmt: skip
+
+
+def _plain(value: Any) -> Any:
+    return value if value is None or isinstance(value, str) else np.asarray(value).tolist()
+
+
+def _names_out(model: Clustering) -> list[str] | None:
+    names = getattr(model, "feature_names_in_", None)
+    return None if names is None else [str(name) for name in names]

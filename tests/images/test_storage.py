@@ -1,0 +1,84 @@
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from kindset.exceptions import InputError
+from kindset.images import DTIGaussianMixture, DTIKMeans, load_clustering, save_clustering
+from kindset.runs import Run
+
+QUICK = {"transforms": ("affine", "morphological"), "n_init": 1, "max_epochs": 10}
+
+
+@pytest.fixture(scope="module", params=[DTIKMeans, DTIGaussianMixture])
+def model(request, shapes):
+    return request.param(3, **QUICK, random_state=0, pixel_weight="gaussian").fit(shapes[0])
+
+
+def test_round_trip_is_exact(model, shapes, tmp_path):
+    images, _ = shapes
+    save_clustering(model, tmp_path / "model.json")
+    back = load_clustering(tmp_path / "model.json")
+    assert type(back) is type(model)
+    np.testing.assert_array_equal(back.transform(images), model.transform(images))
+    np.testing.assert_array_equal(back.predict(images), model.labels_)
+    for name in ("prototypes_", "labels_", "inertia_", "n_reassigned_", "interrupted_"):
+        np.testing.assert_array_equal(getattr(back, name), getattr(model, name))
+    for name, values in model.history_.items():
+        np.testing.assert_array_equal(back.history_[name], values)
+    assert back.get_params()["random_state"] == 0
+    if isinstance(model, DTIGaussianMixture):
+        np.testing.assert_array_equal(back.weights_, model.weights_)
+        np.testing.assert_array_equal(back.variances_, model.variances_)
+    save_clustering(back, tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_text() == (tmp_path / "model.json").read_text()
+
+
+def test_inside_a_run(model, shapes, tmp_path):
+    Run(model.labels_, model=model, name="shapes").save(tmp_path / "run")
+    back = Run.load(tmp_path / "run").model
+    np.testing.assert_array_equal(back.predict(shapes[0]), model.labels_)
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    (lambda d: d.update(format="other"), "not a DTI clustering"),
+    (lambda d: d.update(version=99), "reads version 1"),
+    (lambda d: d.pop("transforms"), "damaged"),
+    (lambda d: d.update(inertia_="low"), "inertia_ is not a float"),
+    (lambda d: d.update(transforms=["affine"]), "damaged"),
+    (lambda d: d["parameters"].update(n_clusters=4), "damaged"),
+    (lambda d: d.update(n_samples=4), "labels do not fit"),
+])  # fmt: skip
+def test_damage_is_told(model, tmp_path, change, message):
+    path = tmp_path / "model.json"
+    save_clustering(model, path)
+    document = json.loads(path.read_text())
+    change(document)
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match=message):
+        load_clustering(path)
+
+
+def test_damaged_files(model, tmp_path):
+    path = tmp_path / "model.json"
+    save_clustering(model, path)
+    tensors = path.with_suffix(".safetensors")
+    tensors.write_bytes(tensors.read_bytes()[:-10])
+    with pytest.raises(InputError, match="damaged"):
+        load_clustering(path)
+    tensors.unlink()
+    with pytest.raises(InputError, match="cannot read"):
+        load_clustering(path)
+    path.write_text("{")
+    with pytest.raises(InputError, match="not valid JSON"):
+        load_clustering(path)
+    with pytest.raises(InputError, match="cannot read the model"):
+        load_clustering(tmp_path / "none.json")
+
+
+def test_own_encoder_is_refused(shapes, tmp_path):
+    own = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(100, 8))
+    model = DTIKMeans(3, **QUICK, encoder=own).fit(shapes[0])
+    with pytest.raises(InputError, match="cannot be saved"):
+        save_clustering(model, tmp_path / "model.json")
