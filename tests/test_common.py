@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from kindset import OrdinalMixture
+from kindset import OrdinalMixture, UnmaskingClustering
 
 WHOLE = "the answers of this check are not whole numbers, which the estimator refuses clearly"
 
@@ -22,7 +22,8 @@ def _expected(estimator):
 
 @pytest.mark.filterwarnings("ignore")  # thin data and few iterations are what the checks are about
 @parametrize_with_checks(
-    [OrdinalMixture(n_init=3, random_state=0)], expected_failed_checks=_expected
+    [OrdinalMixture(n_init=3, random_state=0), UnmaskingClustering(n_iterations=3, random_state=0)],
+    expected_failed_checks=_expected,
 )
 def test_estimator(estimator, check):
     check(estimator)

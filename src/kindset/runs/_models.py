@@ -9,6 +9,7 @@ from kindset.exceptions import InputError
 # Class name -> module and the names of its functions save(model, path) and load(path).
 STORES = {
     "OrdinalMixture": ("kindset.ordinal", "save_mixture", "load_mixture"),
+    "UnmaskingClustering": ("kindset.unmasking", "save_unmasking", "load_unmasking"),
 }
 
 

@@ -136,9 +136,7 @@ class Unmasking:
                 yield done
 
 
-def split(
-    members: IntArray, rng: np.random.RandomState, max_size: int | None = None
-) -> Halves:
+def split(members: IntArray, rng: np.random.RandomState, max_size: int | None = None) -> Halves:
     """Split the samples of a group at random into halves, the first not the smaller one."""
     drawn = rng.permutation(members)[:max_size]
     middle = (len(drawn) + 1) // 2
