@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from kindset import DTIGaussianMixture, DTIKMeans, OrdinalMixture
+from kindset import DTIGaussianMixture, DTIKMeans, OrdinalMixture, UnmaskingClustering
 
 WHOLE = "the answers of this check are not whole numbers, which the estimator refuses clearly"
 
@@ -26,6 +26,7 @@ def _expected(estimator):
         OrdinalMixture(n_init=3, random_state=0),
         DTIKMeans(transforms=("affine",), n_init=1, max_epochs=10, random_state=0),
         DTIGaussianMixture(transforms=("affine",), n_init=1, max_epochs=10, random_state=0),
+        UnmaskingClustering(n_iterations=3, random_state=0),
     ],
     expected_failed_checks=_expected,
 )

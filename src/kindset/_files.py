@@ -15,13 +15,18 @@ MARKERS = ("run.json", "compare.json", "sweep.json", "demo.json")
 
 def write_text(path: Path, text: str) -> None:
     """Write a text file in one step; a crash leaves the old one whole."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file in one step; a crash leaves the old one whole."""
     if not path.parent.is_dir():
         raise InputError(f"there is no folder {path.parent} to write {path.name} into.")
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     part = Path(name)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
         part.chmod(0o666 & ~_umask())
         part.replace(path)
     except BaseException:

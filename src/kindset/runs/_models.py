@@ -11,6 +11,7 @@ STORES = {
     "DTIGaussianMixture": ("kindset.images", "save_clustering", "load_clustering"),
     "DTIKMeans": ("kindset.images", "save_clustering", "load_clustering"),
     "OrdinalMixture": ("kindset.ordinal", "save_mixture", "load_mixture"),
+    "UnmaskingClustering": ("kindset.unmasking", "save_unmasking", "load_unmasking"),
 }
 
 

@@ -1,6 +1,5 @@
 """The many small groups that merging starts from."""
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -8,9 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin
 
 from kindset.exceptions import InputError
@@ -57,15 +54,15 @@ def kmeans_cells(X: Array, n_cells: int, rng: np.random.RandomState) -> Cells:
 
     A few rounds in few dimensions are enough for cells; the centres are points of the full space.
     """
-    seed = rng.randint(np.iinfo(np.int32).max)
     low = X
     if X.shape[1] > _DIMENSIONS < len(X):
         low = PCA(_DIMENSIONS, svd_solver="covariance_eigh").fit_transform(X)
-    model = KMeans(n_cells, init="random", n_init=1, max_iter=_ROUNDS, random_state=seed)
-    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # equal samples
-        labels = model.fit(low).labels_
-    _, labels = np.unique(labels, return_inverse=True)
-    centers = means(X, labels, int(labels.max()) + 1)
+    # scikit-learn's KMeans adds up in the order in which its threads finish.
+    centers = low[np.sort(rng.choice(len(X), n_cells, replace=False))]
+    for _ in range(_ROUNDS):
+        _, labels = np.unique(nearest(low, centers), return_inverse=True)
+        centers = means(low, labels, int(labels.max()) + 1)
+    centers = means(X, labels, len(centers))
     return Cells(nearest(X, centers), centers)
 
 

@@ -17,6 +17,7 @@ from kindset._interrupt import check_interrupt
 from kindset.unmasking._merging import Hierarchy, candidate_pairs
 from kindset.unmasking._pairs import FloatArray, Halves, IntArray, Unmasking, split
 
+_LEAST = 1e-3
 _STARTS = 5
 _FINER = (1, 2, 3, 4)
 _MOST_CLUSTERS = 12
@@ -63,7 +64,8 @@ def cluster_graph(
     tree = graph_tree(graph, labels)
     groups, pairs = _merged_groups(tree, members, max_size, rng)
     curves = unmasking.curves(X, groups, pairs, "Merges")
-    return Hierarchy(tree, 1 - tree[:, 2] % 1, curves), len(np.unique(labels))
+    scores = 1 - (tree[:, 2] - (tree[:, 2] > 1))
+    return Hierarchy(tree, scores, curves), len(np.unique(labels))
 
 
 def _merged_groups(
@@ -78,11 +80,15 @@ def _merged_groups(
 
 
 def build_graph(n_cells: int, edges: IntArray, scores: FloatArray) -> csr_array:
-    """Return the symmetric weights of the edges between cells."""
-    ends = (np.concatenate([edges[:, 0], edges[:, 1]]), np.concatenate([edges[:, 1], edges[:, 0]]))
-    # No weight is nothing: candidates are neighbours, however well they are told apart.
-    values = np.maximum(np.concatenate([scores, scores]), 1e-3)
-    return csr_array((values, ends), shape=(n_cells, n_cells))
+    """Return the symmetric weights of the edges between cells.
+
+    Scores are shares of few samples, which scatter the more the larger they are: the square root
+    evens that out. Candidates are neighbours, so even those told apart without error keep a bit.
+    """
+    first, second = edges.T
+    ends = np.concatenate([first, second]), np.concatenate([second, first])
+    weights = np.sqrt(scores + _LEAST)
+    return csr_array((np.concatenate([weights, weights]), ends), shape=(n_cells, n_cells))
 
 
 def modularity(graph: csr_array, labels: IntArray) -> float:
@@ -145,8 +151,8 @@ CUTS: dict[str, Cut] = {"modularity": modular_cut, "spectral": spectral_cut}
 def graph_tree(graph: csr_array, labels: IntArray) -> FloatArray:
     """Return average linkage over the edges as a merge tree that joins each cluster first.
 
-    Heights are one minus the mean score over all pairs of cells, those without an edge counting
-    0, and one more between clusters. Needs memory for half the square of the number of cells.
+    Heights are one minus the mean weight over all pairs of cells, those without an edge counting
+    0, and one more between clusters. Needs memory for the square of the number of cells.
     """
     n = graph.shape[0]
     if n == 1:

@@ -36,16 +36,16 @@ def build_blocks(X: Any, members: Any, starts: Any, middles: Any) -> Any:
     """
     d = X.shape[1]
     values = np.empty(len(members) * d, dtype=X.dtype)
-    low = np.empty((len(middles), 2, d), dtype=X.dtype)
-    high = np.empty((len(middles), 2, d), dtype=X.dtype)
+    low = np.full((len(middles), 2, d), np.inf, dtype=X.dtype)
+    high = np.full((len(middles), 2, d), -np.inf, dtype=X.dtype)
     for g in range(len(middles)):
         block = _block(values, starts, d, g)
         for i in range(starts[g], starts[g + 1]):
-            block[:, i - starts[g]] = X[members[i]]
-        middle = middles[g] - starts[g]
-        for j in range(d):
-            low[g, 0, j], high[g, 0, j] = block[j, :middle].min(), block[j, :middle].max()
-            low[g, 1, j], high[g, 1, j] = block[j, middle:].min(), block[j, middle:].max()
+            row, half = X[members[i]], 0 if i < middles[g] else 1
+            for j in range(d):
+                block[j, i - starts[g]] = row[j]
+                low[g, half, j] = min(low[g, half, j], row[j])
+                high[g, half, j] = max(high[g, half, j], row[j])
     return values, low, high
 
 
@@ -80,10 +80,7 @@ def unmask_pairs(
         block_a, block_b = _block(values, starts, d, a), _block(values, starts, d, b)
         middle_a, middle_b = middles[a] - starts[a], middles[b] - starts[b]
         for fold in range(2 if cross_fit else 1):
-            # Features that are constant in the training half take no part.
-            live = np.flatnonzero(
-                np.maximum(high[a, fold], high[b, fold]) > np.minimum(low[a, fold], low[b, fold])
-            )
+            live = _live_features(low[a, fold], low[b, fold], high[a, fold], high[b, fold])
             first = _join(block_a[:, :middle_a], block_b[:, :middle_b], live)
             second = _join(block_a[:, middle_a:], block_b[:, middle_b:], live)
             size_a = block_a.shape[1] - middle_a
@@ -92,6 +89,18 @@ def unmask_pairs(
             else:
                 _unmask(second, size_a, first, middle_a, n_removed, C, kind, hits[p], margins[p])
     return hits, margins
+
+
+@_jit
+def _live_features(low_a: Any, low_b: Any, high_a: Any, high_b: Any) -> Any:
+    """Return the features that are not constant in the training half; others take no part."""
+    live = np.empty(len(low_a), dtype=np.int64)
+    count = 0
+    for j in range(len(low_a)):
+        if max(high_a[j], high_b[j]) > min(low_a[j], low_b[j]):
+            live[count] = j
+            count += 1
+    return live[:count]
 
 
 @_jit
@@ -117,7 +126,7 @@ def _unmask(
     d, n = fitted.shape
     y = np.ones(n)
     y[:n_first] = -1.0
-    step = n_removed if n_removed > 0 else max(1, d // (n_iterations + 1))
+    n_live = d
     in_samples = n <= d
     beta, curvature, target = np.zeros(n), np.full(n, -1.0), np.zeros(n)
     weights, bias = np.zeros(d, dtype=fitted.dtype), 0.0
@@ -134,11 +143,13 @@ def _unmask(
         _test(tested, weights, bias, d, n_first_tested, hits[t], margins[t])
         if t == n_iterations - 1 or d == 0:
             continue
-        rest = max(d - step, 0)
+        rest = _features_left(n_live, n_removed, t + 1, n_iterations)
+        if rest == d:
+            continue
         _set_aside(weights, fitted, tested, d, rest)
         if in_samples:
             if rest >= d - rest:
-                gram -= _gram(fitted[rest:d])
+                _subtract(gram, _gram(fitted[rest:d]))
             # Differences of large numbers lose digits: start afresh where much was taken away.
             if rest < d - rest or _trace(gram) < 0.25 * built:
                 gram = _gram(fitted[:rest])
@@ -147,8 +158,28 @@ def _unmask(
 
 
 @_jit
+def _features_left(n_live: int, n_removed: int, t: int, n_iterations: int) -> int:
+    """Return how many features take part in iteration t, from 0.
+
+    By default equal numbers go, and as many are left for after the last iteration. Where there are
+    fewer features than that, one goes now and then, and some are left to the end.
+    """
+    if n_removed > 0:
+        return max(n_live - t * n_removed, 0)
+    share = n_live // (n_iterations + 1)
+    return n_live - (t * share if share > 0 else t * n_live // (n_iterations + 1))
+
+
+@_jit
 def _gram(features: Any) -> Any:
     return np.dot(features.T, features)
+
+
+@_jit
+def _subtract(matrix: Any, other: Any) -> None:
+    for i in range(matrix.shape[0]):
+        for j in range(matrix.shape[1]):
+            matrix[i, j] -= other[i, j]
 
 
 @_jit
@@ -161,8 +192,10 @@ def _trace(gram: Any) -> float:
 
 @_jit_sums
 def _combine(fitted: Any, beta: Any, d: int, weights: Any) -> None:
+    """Write into `weights` the sum of the samples times `beta`."""
     for j in range(d):
-        row, total = fitted[j], weights[j] * 0
+        weights[j] = 0
+        row, total = fitted[j], weights[j]
         for i in range(len(beta)):
             total += row[i] * beta[i]
         weights[j] = total
@@ -188,25 +221,28 @@ def _test(
 @_jit
 def _set_aside(weights: Any, fitted: Any, tested: Any, d: int, rest: int) -> None:
     """Move the features of largest absolute weight behind the first `rest` ones."""
-    if rest == 0:
-        return
-    size = np.abs(weights[:d])
-    limit = np.partition(size, rest)[rest]
-    equal_to_keep = rest - (size < limit).sum()
-    j, end = 0, d
-    while j < end:
-        value = abs(weights[j])
-        keep = value < limit
-        if value == limit and equal_to_keep > 0:
-            keep = True
-            equal_to_keep -= 1
-        if keep:
-            j += 1
+    low, high = 0, d - 1
+    while low < high:
+        pivot = abs(weights[(low + high) // 2])
+        i, j = low, high
+        while i <= j:
+            while abs(weights[i]) < pivot:
+                i += 1
+            while abs(weights[j]) > pivot:
+                j -= 1
+            if i <= j:
+                if i < j:
+                    weights[i], weights[j] = weights[j], weights[i]
+                    _swap_rows(fitted, i, j)
+                    _swap_rows(tested, i, j)
+                i += 1
+                j -= 1
+        if rest <= j:
+            high = j
+        elif rest >= i:
+            low = i
         else:
-            end -= 1
-            _swap_rows(fitted, j, end)
-            _swap_rows(tested, j, end)
-            weights[j], weights[end] = weights[end], weights[j]
+            break
 
 
 @_jit
@@ -257,30 +293,40 @@ def _fit_in_samples(
     `beta` and the quadratic model of an earlier fit, if there is one, are where it starts.
     """
     n = len(y)
-    kernel = gram.astype(np.float64) + 1.0
-    new_beta, new_f = np.empty(n), np.empty(n)
-    f = _symmetric_product(kernel, beta)
+    kernel = np.empty((n, n))
+    for i in range(n):
+        for j in range(n):
+            kernel[i, j] = gram[i, j] + 1.0
+    new_beta = np.empty(n)
+    f = _product(kernel, beta)
     for k in range(_MAX_STEPS):
-        if (k > 0 or curvature[0] < 0) and not _quadratic_model(kind, y, f, C, curvature, target):
+        # After a few features have gone, the model of before is nearly right: try it first.
+        warm = k == 0 and curvature[0] >= 0
+        if not warm and not _quadratic_model(kind, y, f, C, curvature, target):
             break
-        active = np.flatnonzero(curvature > 0)
-        if len(active) == 0:
-            break
-        small = np.empty((len(active), len(active)))
+        active = _positive(curvature)
+        small, solution = np.empty((len(active), len(active))), np.empty(len(active))
         for i in range(len(active)):
             for j in range(i + 1):
                 small[i, j] = kernel[active[i], active[j]]
             small[i, i] += 1 / curvature[active[i]]
-        new_beta[:] = 0.0
-        new_beta[active] = _solve(small, target[active])
-        new_f[:] = _symmetric_product(kernel, new_beta)
-        own, cross, other = beta @ f, beta @ new_f, new_beta @ new_f
-        step, done = _line_search(kind, y, f, new_f, C, own, cross, other)
-        beta += step * (new_beta - beta)
-        f += step * (new_f - f)
-        if done and k > 0:
+            solution[i] = target[active[i]]
+        _solve(small, solution)
+        for i in range(n):
+            new_beta[i] = 0.0
+        for i in range(len(active)):
+            new_beta[active[i]] = solution[i]
+        new_f = _product(kernel, new_beta)
+        norms = _dot(beta, f), _dot(beta, new_f), _dot(new_beta, new_f)
+        step, done = _line_search(kind, y, f, new_f, C, norms)
+        _step(beta, new_beta, step)
+        _step(f, new_f, step)
+        if done and not warm:
             break
-    return beta.sum()
+    total = 0.0
+    for i in range(n):
+        total += beta[i]
+    return total
 
 
 @_jit
@@ -291,12 +337,14 @@ def _fit_in_features(
     d, n = features.shape
     curvature, target = np.full(n, -1.0), np.zeros(n)
     new, old = np.empty(d + 1), np.empty(d + 1)
-    old[:d], old[d] = weights, bias
+    old[d] = bias
+    for j in range(d):
+        old[j] = weights[j]
     f = _decision(features, old)
     for _ in range(_MAX_STEPS):
         if not _quadratic_model(kind, y, f, C, curvature, target):
             break
-        active = np.flatnonzero(curvature > 0)
+        active = _positive(curvature)
         scaled = np.empty((d + 1, len(active)), dtype=features.dtype)
         goal = np.empty(len(active))
         for i in range(len(active)):
@@ -305,29 +353,35 @@ def _fit_in_features(
             goal[i] = root * target[active[i]]
             for j in range(d):
                 scaled[j, i] = root * features[j, active[i]]
-        system = np.dot(scaled, scaled.T).astype(np.float64)
-        for j in range(d + 1):
-            system[j, j] += 1.0
+        product, system = _gram(scaled.T), np.empty((d + 1, d + 1))
+        for i in range(d + 1):
+            for j in range(d + 1):
+                system[i, j] = product[i, j]
+            system[i, i] += 1.0
         _combine(scaled, goal, d + 1, new)
-        new[:] = _solve(system, new.copy())
+        _solve(system, new)
         new_f = _decision(features, new)
-        step, done = _line_search(kind, y, f, new_f, C, old @ old, old @ new, new @ new)
-        old += step * (new - old)
-        f += step * (new_f - f)
+        norms = _dot(old, old), _dot(old, new), _dot(new, new)
+        step, done = _line_search(kind, y, f, new_f, C, norms)
+        _step(old, new, step)
+        _step(f, new_f, step)
         if done:
             break
-    weights[:] = old[:d]
+    for j in range(d):
+        weights[j] = old[j]
     return old[d]
 
 
 @_jit
 def _line_search(
-    kind: int, y: Any, f: Any, new_f: Any, C: float, own: float, cross: float, other: float
+    kind: int, y: Any, f: Any, new_f: Any, C: float, norms: tuple[float, float, float]
 ) -> tuple[float, bool]:
     """Return the length of a step that makes the objective smaller, and whether it hardly did.
 
-    The squared norms of the old and the new weights and their product are `own`, `other`, `cross`.
+    `norms` are the squared norm of the old weights, their product with the new ones, and the
+    squared norm of these.
     """
+    own, cross, other = norms
     before = own / 2 + _loss(kind, y, f, 0.0, new_f, C)
     step = 1.0
     while step > 1e-6:
@@ -339,8 +393,35 @@ def _line_search(
     return 0.0, True
 
 
+@_jit
+def _positive(values: Any) -> Any:
+    """Return where values are positive."""
+    places = np.empty(len(values), dtype=np.int64)
+    count = 0
+    for i in range(len(values)):
+        if values[i] > 0:
+            places[count] = i
+            count += 1
+    return places[:count]
+
+
+@_jit
+def _step(values: Any, goal: Any, step: float) -> None:
+    for i in range(len(values)):
+        values[i] += step * (goal[i] - values[i])
+
+
 @_jit_sums
-def _symmetric_product(matrix: Any, vector: Any) -> Any:
+def _dot(left: Any, right: Any) -> float:
+    total = 0.0
+    for i in range(len(left)):
+        total += left[i] * right[i]
+    return total
+
+
+@_jit_sums
+def _product(matrix: Any, vector: Any) -> Any:
+    """Return the product of a symmetric matrix and a vector with many zeros."""
     out = np.zeros(len(vector))
     for j in range(len(vector)):
         if vector[j] != 0:
@@ -362,8 +443,8 @@ def _decision(features: Any, weights: Any) -> Any:
 
 
 @_jit_sums
-def _solve(matrix: Any, right: Any) -> Any:
-    """Solve a positive definite system by Cholesky; the lower half of `matrix` is overwritten."""
+def _solve(matrix: Any, right: Any) -> None:
+    """Solve a positive definite system by Cholesky, in place of both; uses the lower half."""
     n = len(right)
     for i in range(n):
         row = matrix[i]
@@ -386,4 +467,3 @@ def _solve(matrix: Any, right: Any) -> Any:
         right[i] /= row[i]
         for k in range(i):
             right[k] -= row[k] * right[i]
-    return right

@@ -114,18 +114,18 @@ class _Forest:
 
         def root(i: int) -> int:
             while parent[i] != i:
-                i = parent[i]
+                i = int(parent[i])
             return i
 
         joined = []
-        for e, (i, j) in enumerate(edges):
+        for e, (i, j) in enumerate(edges.tolist()):
             a, b = sorted((root(i), root(j)))
             if a == b:
                 continue
             parent[b] = a
             self._merge(a, b, 1 - scores[e])
             joined.append(e)
-        changed = np.unique([root(i) for i in edges[joined].ravel()])
+        changed = np.unique([root(i) for i in edges[joined].ravel().tolist()])
         for a in changed:
             self.halves[a] = split(self.members[a], self.rng, self.max_size)
         return np.array(joined)
