@@ -284,3 +284,45 @@ def test_killed_at_any_moment(folder, table):
     assert "there already" in finished.stderr
     assert len(load_runs([folder / "sweep"])) == 8
     assert not list(folder.glob("sweep/.*"))
+
+
+@pytest.mark.parametrize("method", ["dti-kmeans", "dti-gmm", "unmasking"])
+def test_prediction_of_new_images(kindset, pictures, folder, method):
+    quick = () if method == "unmasking" else ("-p", "max_epochs=2", "--transforms", "affine")
+    code, _, err = kindset("cluster", "pics", "-m", method, "-k", 2, *quick, "--out", "run")
+    assert code == 0, err
+    run = Run.load(folder / "run")
+    if method != "unmasking":
+        n_shown = len(run.exhibits["samples"])
+        assert run.exhibits["aligned"].shape == (n_shown, 2, 12, 12)
+        assert run.space.shape == (20, 2)
+    code, out, err = kindset("predict", "run", "pics", "--out", "new.csv")
+    assert code == 0, err
+    again = pd.read_csv("new.csv")
+    pd.testing.assert_frame_equal(again, pd.read_csv("run/clusters.csv"))
+    Image.new("RGB", (30, 30), "white").save(folder / "pics" / "left" / "ä 1.png")
+    code, out, err = kindset("predict", "run", "pics", "--json")
+    assert code == 0, err
+    assert json.loads(out)["n_rows"] == 20
+
+
+def test_prediction_of_rows(kindset, table, folder):
+    arguments = ("cluster", "rows.csv", "-m", "unmasking", "-k", 3, *COLUMNS, "--scale", "standard")
+    code, _, err = kindset(*arguments, "--out", "run")
+    assert code == 0, err
+    table[["c", "b", "who", "a"]].to_csv("new.csv", index=False)
+    code, _, err = kindset("predict", "run", "new.csv", "--id-column", "who", "--out", "out.csv")
+    assert code == 0, err
+    pd.testing.assert_frame_equal(pd.read_csv("out.csv"), pd.read_csv("run/clusters.csv"))
+    table[["c", "who", "a"]].to_csv("less.csv", index=False)
+    code, _, err = kindset("predict", "run", "less.csv", "--id-column", "who")
+    assert code == 2
+    assert "no column 'b'" in err
+    np.save("wide.npy", np.ones((4, 7)))
+    code, _, err = kindset("predict", "run", "wide.npy")
+    assert code == 2
+    assert "samples of shape (7,)" in err
+    kindset("cluster", "rows.csv", "-m", "ward", "-k", 3, *COLUMNS)
+    code, _, err = kindset("predict", "rows-ward", "new.csv", "--id-column", "who")
+    assert code == 2
+    assert "holds no model" in err
