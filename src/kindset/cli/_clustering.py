@@ -60,7 +60,7 @@ class Clusterer:
         start = time.perf_counter()
         X = self.samples.X
         if not method.pixels:
-            X = embed(self._rows(), setting.embedding, setting.seed)
+            X = embed(self.samples.rows, setting.embedding, setting.seed)
         embedded = time.perf_counter()
         model = method.build(setting, n_jobs=self.n_jobs, verbose=self.progress)
         labels = model.fit_predict(X)
@@ -99,10 +99,6 @@ class Clusterer:
             "seed": setting.seed,
         }
         return Job(setting.folder, wanted, self.data, make)
-
-    def _rows(self) -> NDArray[Any]:
-        rows = self.samples.rows
-        return rows if rows.dtype.kind == "f" else rows.astype(np.float32)
 
     def _metrics(self, found: Found) -> dict[str, float]:
         metrics = {}

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from kindset.cli._samples import Samples
+from kindset.cli._samples import Samples, Scaling
 
 _N_TYPICAL, _N_BORDERLINE = 8, 4
 _N_FEATURES = 8
@@ -39,7 +39,9 @@ def describe(
     details: dict[str, Any] = {"kind": samples.kind, "data": samples.name}
     if samples.features is not None:
         details["columns"] = samples.features
-    if samples.scaling is not None:
+    if samples.kind == "images":
+        details["scaling"] = asdict(Scaling.pixels(samples.X))
+    elif samples.scaling is not None:
         details["scaling"] = asdict(samples.scaling)
     exhibits: dict[str, NDArray[Any]] = {}
     if samples.kind == "images":
@@ -115,9 +117,8 @@ class Tone:
     @classmethod
     def of(cls, images: NDArray[Any]) -> "Tone":
         """Return the tone of a data set."""
-        low, high = float(images.min()), float(images.max())
-        if images.dtype == np.uint8:
-            low, high = 0.0, 255.0
+        scaling = Scaling.pixels(images)
+        low, high = scaling.mean[0], scaling.mean[0] + scaling.spread[0]
         return cls(low, high, -(-max(images.shape[1:3]) // _MAX_SIDE), images.ndim == 4)
 
     def __call__(self, pictures: NDArray[Any]) -> NDArray[np.uint8]:

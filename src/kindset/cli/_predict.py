@@ -102,11 +102,13 @@ def _predict_samples(run: Run, data: Path, options: SampleOptions) -> pd.DataFra
 
 
 def _as_trained(samples: Samples, run: Run) -> Any:
+    """Scale new samples as the old ones were; a model that aligns images scales them itself."""
+    if hasattr(run.model, "align"):
+        return samples.X
     X = samples.X
     if "scaling" in run.details:
         X = Scaling(**run.details["scaling"])(X)
-    takes_rows = X.ndim > 2 and not hasattr(run.model, "align")
-    return X.reshape(len(X), -1).astype("float32") if takes_rows else X
+    return X.reshape(len(X), -1).astype("float32") if X.ndim > 2 else X
 
 
 def _give(result: pd.DataFrame, out: Path | None, *, as_json: bool) -> None:

@@ -39,6 +39,14 @@ class Scaling:
             X.mean(axis=0, dtype=np.float64).tolist(), np.where(spread > 0, spread, 1).tolist()
         )
 
+    @classmethod
+    def pixels(cls, images: NDArray[Any]) -> "Scaling":
+        """Return what brings all pixels to the range from 0 to 1."""
+        low, high = float(images.min()), float(images.max())
+        if images.dtype == np.uint8:
+            low, high = 0.0, 255.0
+        return cls([low], [high - low if high > low else 1.0])
+
     def __call__(self, X: NDArray[Any]) -> NDArray[np.float64]:
         """Scale rows."""
         return (X - np.array(self.mean)) / np.array(self.spread)
@@ -78,8 +86,11 @@ class Samples:
 
     @property
     def rows(self) -> NDArray[Any]:
-        """The samples as rows of numbers, (N, d)."""
-        return self.X.reshape(len(self.X), -1)
+        """The samples as rows of numbers, (N, d); pixels from 0 to 1, in single precision."""
+        if self.kind == "features":
+            return self.X
+        flat = self.X.reshape(len(self.X), -1)
+        return Scaling.pixels(self.X)(flat).astype(np.float32)
 
 
 @dataclass(frozen=True)
