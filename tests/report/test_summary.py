@@ -68,7 +68,7 @@ def test_the_likelihood_decides_among_mixtures():
     words = told(summary)
     assert words["What"].startswith("944 respondents, 6 questions. 944 voters")
     assert "ICL is 17,100; the next, god-k2, has 17,190" in words["Found"]
-    assert "one space alone cannot tell" in words["How sure"]
+    assert "A second opinion: it is number 2 of 2 by Silhouette." in words["How sure"]
     assert "probability of" in words["How sure"]
     assert summary.notes == []
 

@@ -70,31 +70,36 @@ def _range(sizes: Sequence[int]) -> str:
 
 
 def _sure(data: DataSummary) -> list[str]:
-    told = []
+    told = [_membership(data), _seeds(data)]
     if data.comparison is not None:
-        told.append(_rank_sentence(data, data.comparison))
-    stable = next(
-        (s for s in data.stability
-         if (s.method, s.n_clusters) == (data.lead.run.method, data.lead.run.n_clusters)),
-        None,
-    )  # fmt: skip
-    if stable is not None:
-        told.append(
-            f"{stable.n_runs} runs that differ from each other only in their seed, this one among "
-            f"them, agree to {stable.agreement:.2f} (adjusted Rand index; 1 would be the same "
-            "groups)."
-        )
+        # Where a likelihood decides, the ranking is an afterthought; elsewhere it comes first.
+        told.insert(2 if data.by_likelihood else 0, _rank_sentence(data, data.comparison))
+    told = [sentence for sentence in told if sentence]
+    return told or ["A single run says nothing about how sure it is: compare it with others."]
+
+
+def _membership(data: DataSummary) -> str:
     survey = data.lead.parts.get("survey")
-    if survey is not None and survey.segments:
-        least = min(range(len(survey.segments)), key=lambda k: survey.segments[k].certainty)
-        told.append(
-            f"Respondents belong to their segment with a probability of {survey.certainty:.0%} on "
-            f"average; segment {least + 1} is the least certain "
-            f"({survey.segments[least].certainty:.0%})."
-        )
-    if not told:
-        told.append("A single run says nothing about how sure it is: compare it with others.")
-    return told
+    if survey is None or not survey.segments:
+        return ""
+    least = min(range(len(survey.segments)), key=lambda k: survey.segments[k].certainty)
+    return (
+        f"Respondents belong to their segment with a probability of {survey.certainty:.0%} on "
+        f"average; segment {least + 1} is the least certain "
+        f"({survey.segments[least].certainty:.0%})."
+    )
+
+
+def _seeds(data: DataSummary) -> str:
+    own = (data.lead.run.method, data.lead.run.n_clusters)
+    for stable in data.stability:
+        if (stable.method, stable.n_clusters) == own:
+            return (
+                f"{stable.n_runs} runs that differ from each other only in their seed, this one "
+                f"among them, agree to {stable.agreement:.2f} (adjusted Rand index; 1 would be the "
+                "same groups)."
+            )
+    return ""
 
 
 def _rank_sentence(data: DataSummary, comparison: Comparison) -> str:
@@ -102,6 +107,8 @@ def _rank_sentence(data: DataSummary, comparison: Comparison) -> str:
     table = comparison.ranking(index)
     row = table.loc[data.lead.run.name]
     place = f"{row['rank']:g} of {len(table)} by {INDICES[index].title}"
+    if data.by_likelihood:
+        return f"A second opinion: it is number {place}."
     checks = []
     if len(comparison.spaces) > 1:
         checks.append("spaces are left out")
@@ -121,7 +128,7 @@ def _rank_sentence(data: DataSummary, comparison: Comparison) -> str:
         f"It is number {place}, and stays between {row['rank_low']:g} and {row['rank_high']:g} "
         f"{when}"
     )
-    if not rivals or data.by_likelihood:
+    if not rivals:
         return f"{sentence}."
     return f"{sentence}; {enumerate_words(rivals, 4)} may be as good."
 
