@@ -122,6 +122,17 @@ def test_noise_is_counted():
     assert "2 groups of 20, and 20 left out as noise" in told(summary)["Found"]
 
 
+def test_many_samples_are_scored_by_some(monkeypatch):
+    monkeypatch.setattr("kindset.report._summary._SAMPLED_FROM", 50)
+    monkeypatch.setattr("kindset.report._summary._SAMPLE", 20)
+    labels, space = blobs()
+    runs = [Run(labels, space, name="a"), Run(labels % 2, space**2, name="b")]
+    (summary,) = summarise(runs, Ranking())
+    assert "The scores are estimated from 20 of the 60 samples." in summary.notes
+    (exact,) = summarise(runs, Ranking(indices=["dunn"]))
+    assert not any("estimated" in note for note in exact.notes)
+
+
 def test_names_are_told_apart():
     runs = [replace(feature_run(), name="same"), replace(feature_run(), name="same")]
     (summary,) = summarise(runs, Ranking())
