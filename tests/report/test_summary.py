@@ -54,7 +54,7 @@ def test_the_comparison_decides_which_run_leads():
     (summary,) = summarise(runs, Ranking())
     assert summary.lead.run.name == "right"
     assert (
-        "right comes first among 2 clusterings, by Silhouette in 2 different spaces"
+        "“right” comes first among 2 clusterings, by Silhouette in 2 different spaces"
         in told(summary)["Found"]
     )
     assert any("only 2 clusterings" in note for note in summary.notes)
@@ -67,7 +67,7 @@ def test_the_likelihood_decides_among_mixtures():
     assert summary.lead.run.name == "god-k3"
     words = told(summary)
     assert words["What"].startswith("944 respondents, 6 questions. 944 voters")
-    assert "ICL is 17,100; the next, god-k2, has 17,190" in words["Found"]
+    assert "ICL is 17,100; the next, “god-k2”, has 17,190" in words["Found"]
     assert "A second opinion: it is number 2 of 2 by Silhouette." in words["How sure"]
     assert "probability of" in words["How sure"]
     assert summary.notes == []

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from kindset.evaluation import INDICES
 from kindset.report._comparison import Comparison
-from kindset.report._summary import DataSummary
+from kindset.report._summary import DataSummary, RunSummary
 
 
 def tell(data: DataSummary) -> list[tuple[str, str]]:
@@ -43,12 +43,12 @@ def _found(data: DataSummary) -> str:
     sizes = f"{_plural(len(lead.sizes), 'group')} of {_range(lead.sizes)}"
     if lead.n_noise:
         sizes += f", and {lead.n_noise:,} left out as noise"
-    name = lead.run.name
+    name = _called(lead)
     if data.by_likelihood:
         icl, next_icl = (run.provenance.measured["icl"] for run in data.runs[:2])
         return (
             f"{name} describes the answers best among {len(data.runs)} clusterings: {sizes}. Its "
-            f"ICL is {icl:,.0f}; the next, {data.runs[1].run.name}, has {next_icl:,.0f} (smaller "
+            f"ICL is {icl:,.0f}; the next, {_called(data.runs[1])}, has {next_icl:,.0f} (smaller "
             "is better)."
         )
     if data.comparison is None:
@@ -118,7 +118,7 @@ def _rank_sentence(data: DataSummary, comparison: Comparison) -> str:
         return f"It is number {place}; one space alone cannot tell how sure that is."
     when = f"when {' and '.join(checks)}"
     rivals = [
-        str(name)
+        f"“{name}”"
         for name in table.index
         if name != data.lead.run.name and table.loc[name, "rank_low"] <= row["rank"]
     ]
@@ -138,14 +138,19 @@ def _known(data: DataSummary) -> str:
     if measure is None or measure not in data.lead.known:
         return ""
     values = enumerate_words([f"{name} {value:.2f}" for name, value in data.lead.known.items()])
-    sentence = f"They were not used. Against them {data.lead.run.name} reaches {values}"
+    sentence = f"They were not used. Against them {_called(data.lead)} reaches {values}"
     if len(data.runs) == 1:
         return f"{sentence}."
     with_known = [run for run in data.runs if measure in run.known]
     best = max(with_known, key=lambda run: run.known[measure])
     if best is data.lead:
         return f"{sentence}, the most of all."
-    return f"{sentence}; the most, {measure} {best.known[measure]:.2f}, has {best.run.name}."
+    return f"{sentence}; the most, {measure} {best.known[measure]:.2f}, has {_called(best)}."
+
+
+def _called(run: RunSummary) -> str:
+    """Return the name of a run in quotes: names may hold commas and anything else."""
+    return f"“{run.run.name}”"
 
 
 def _plural(n: int, word: str) -> str:
