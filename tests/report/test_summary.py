@@ -54,7 +54,7 @@ def test_the_comparison_decides_which_run_leads():
     (summary,) = summarise(runs, Ranking())
     assert summary.lead.run.name == "right"
     assert (
-        "right comes first among 2 clusterings, by Silhouette in 2 different spaces"
+        "“right” comes first among 2 clusterings, by Silhouette in 2 different spaces"
         in told(summary)["Found"]
     )
     assert any("only 2 clusterings" in note for note in summary.notes)
@@ -67,8 +67,8 @@ def test_the_likelihood_decides_among_mixtures():
     assert summary.lead.run.name == "god-k3"
     words = told(summary)
     assert words["What"].startswith("944 respondents, 6 questions. 944 voters")
-    assert "ICL is 17,100; the next, god-k2, has 17,190" in words["Found"]
-    assert "one space alone cannot tell" in words["How sure"]
+    assert "ICL is 17,100; the next, “god-k2”, has 17,190" in words["Found"]
+    assert "A second opinion: it is number 2 of 2 by Silhouette." in words["How sure"]
     assert "probability of" in words["How sure"]
     assert summary.notes == []
 
@@ -120,6 +120,17 @@ def test_noise_is_counted():
     (summary,) = summarise([Run(np.where(labels == 2, -1, labels), space)], Ranking())
     assert summary.lead.n_noise == 20
     assert "2 groups of 20, and 20 left out as noise" in told(summary)["Found"]
+
+
+def test_many_samples_are_scored_by_some(monkeypatch):
+    monkeypatch.setattr("kindset.report._summary._SAMPLED_FROM", 50)
+    monkeypatch.setattr("kindset.report._summary._SAMPLE", 20)
+    labels, space = blobs()
+    runs = [Run(labels, space, name="a"), Run(labels % 2, space**2, name="b")]
+    (summary,) = summarise(runs, Ranking())
+    assert "The scores are estimated from 20 of the 60 samples." in summary.notes
+    (exact,) = summarise(runs, Ranking(indices=["dunn"]))
+    assert not any("estimated" in note for note in exact.notes)
 
 
 def test_names_are_told_apart():

@@ -21,6 +21,7 @@ from kindset.evaluation._registry import INDICES, get_index
 from kindset.exceptions import InputError
 from kindset.report import _charts, _comparison_charts
 from kindset.report._checked import printable
+from kindset.report._images import Sample
 from kindset.report._part_charts import PART_CHARTS
 from kindset.report._prose import tell
 from kindset.report._sections import SECTIONS
@@ -143,7 +144,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        asdict=asdict, figure=_figure, moment=_moment, percent=_percent, seconds=_seconds
+        facts=_facts, figure=_figure, moment=_moment, percent=_percent, seconds=_seconds
     )
     environment.globals.update(
         charts={
@@ -171,6 +172,12 @@ def _source(name: str) -> str:
     loader = _environment().loader
     assert loader is not None
     return loader.get_source(_environment(), name)[0]
+
+
+def _facts(sample: Sample) -> dict[str, Any]:
+    """Return what the page's script must know about an image, as short as it can be said."""
+    distances = sample.distances and [float(f"{distance:.4g}") for distance in sample.distances]
+    return {**asdict(sample), "distances": distances}
 
 
 def _percent(value: float) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from kindset.evaluation import INDICES
 from kindset.report._comparison import Comparison
-from kindset.report._summary import DataSummary
+from kindset.report._summary import DataSummary, RunSummary
 
 
 def tell(data: DataSummary) -> list[tuple[str, str]]:
@@ -43,12 +43,12 @@ def _found(data: DataSummary) -> str:
     sizes = f"{_plural(len(lead.sizes), 'group')} of {_range(lead.sizes)}"
     if lead.n_noise:
         sizes += f", and {lead.n_noise:,} left out as noise"
-    name = lead.run.name
+    name = _called(lead)
     if data.by_likelihood:
         icl, next_icl = (run.provenance.measured["icl"] for run in data.runs[:2])
         return (
             f"{name} describes the answers best among {len(data.runs)} clusterings: {sizes}. Its "
-            f"ICL is {icl:,.0f}; the next, {data.runs[1].run.name}, has {next_icl:,.0f} (smaller "
+            f"ICL is {icl:,.0f}; the next, {_called(data.runs[1])}, has {next_icl:,.0f} (smaller "
             "is better)."
         )
     if data.comparison is None:
@@ -70,31 +70,36 @@ def _range(sizes: Sequence[int]) -> str:
 
 
 def _sure(data: DataSummary) -> list[str]:
-    told = []
+    told = [_membership(data), _seeds(data)]
     if data.comparison is not None:
-        told.append(_rank_sentence(data, data.comparison))
-    stable = next(
-        (s for s in data.stability
-         if (s.method, s.n_clusters) == (data.lead.run.method, data.lead.run.n_clusters)),
-        None,
-    )  # fmt: skip
-    if stable is not None:
-        told.append(
-            f"{stable.n_runs} runs that differ from each other only in their seed, this one among "
-            f"them, agree to {stable.agreement:.2f} (adjusted Rand index; 1 would be the same "
-            "groups)."
-        )
+        # Where a likelihood decides, the ranking is an afterthought; elsewhere it comes first.
+        told.insert(2 if data.by_likelihood else 0, _rank_sentence(data, data.comparison))
+    told = [sentence for sentence in told if sentence]
+    return told or ["A single run says nothing about how sure it is: compare it with others."]
+
+
+def _membership(data: DataSummary) -> str:
     survey = data.lead.parts.get("survey")
-    if survey is not None and survey.segments:
-        least = min(range(len(survey.segments)), key=lambda k: survey.segments[k].certainty)
-        told.append(
-            f"Respondents belong to their segment with a probability of {survey.certainty:.0%} on "
-            f"average; segment {least + 1} is the least certain "
-            f"({survey.segments[least].certainty:.0%})."
-        )
-    if not told:
-        told.append("A single run says nothing about how sure it is: compare it with others.")
-    return told
+    if survey is None or not survey.segments:
+        return ""
+    least = min(range(len(survey.segments)), key=lambda k: survey.segments[k].certainty)
+    return (
+        f"Respondents belong to their segment with a probability of {survey.certainty:.0%} on "
+        f"average; segment {least + 1} is the least certain "
+        f"({survey.segments[least].certainty:.0%})."
+    )
+
+
+def _seeds(data: DataSummary) -> str:
+    own = (data.lead.run.method, data.lead.run.n_clusters)
+    for stable in data.stability:
+        if (stable.method, stable.n_clusters) == own:
+            return (
+                f"{stable.n_runs} runs that differ from each other only in their seed, this one "
+                f"among them, agree to {stable.agreement:.2f} (adjusted Rand index; 1 would be the "
+                "same groups)."
+            )
+    return ""
 
 
 def _rank_sentence(data: DataSummary, comparison: Comparison) -> str:
@@ -102,6 +107,8 @@ def _rank_sentence(data: DataSummary, comparison: Comparison) -> str:
     table = comparison.ranking(index)
     row = table.loc[data.lead.run.name]
     place = f"{row['rank']:g} of {len(table)} by {INDICES[index].title}"
+    if data.by_likelihood:
+        return f"A second opinion: it is number {place}."
     checks = []
     if len(comparison.spaces) > 1:
         checks.append("spaces are left out")
@@ -111,7 +118,7 @@ def _rank_sentence(data: DataSummary, comparison: Comparison) -> str:
         return f"It is number {place}; one space alone cannot tell how sure that is."
     when = f"when {' and '.join(checks)}"
     rivals = [
-        str(name)
+        f"“{name}”"
         for name in table.index
         if name != data.lead.run.name and table.loc[name, "rank_low"] <= row["rank"]
     ]
@@ -121,7 +128,7 @@ def _rank_sentence(data: DataSummary, comparison: Comparison) -> str:
         f"It is number {place}, and stays between {row['rank_low']:g} and {row['rank_high']:g} "
         f"{when}"
     )
-    if not rivals or data.by_likelihood:
+    if not rivals:
         return f"{sentence}."
     return f"{sentence}; {enumerate_words(rivals, 4)} may be as good."
 
@@ -131,14 +138,19 @@ def _known(data: DataSummary) -> str:
     if measure is None or measure not in data.lead.known:
         return ""
     values = enumerate_words([f"{name} {value:.2f}" for name, value in data.lead.known.items()])
-    sentence = f"They were not used. Against them {data.lead.run.name} reaches {values}"
+    sentence = f"They were not used. Against them {_called(data.lead)} reaches {values}"
     if len(data.runs) == 1:
         return f"{sentence}."
     with_known = [run for run in data.runs if measure in run.known]
     best = max(with_known, key=lambda run: run.known[measure])
     if best is data.lead:
         return f"{sentence}, the most of all."
-    return f"{sentence}; the most, {measure} {best.known[measure]:.2f}, has {best.run.name}."
+    return f"{sentence}; the most, {measure} {best.known[measure]:.2f}, has {_called(best)}."
+
+
+def _called(run: RunSummary) -> str:
+    """Return the name of a run in quotes: names may hold commas and anything else."""
+    return f"“{run.run.name}”"
 
 
 def _plural(n: int, word: str) -> str:

@@ -18,7 +18,7 @@ class _Node:
     """A node of the tree: where it stands, how many cells it holds, and of which group."""
 
     x: float
-    height: float
+    y: float
     cells: int
     group: int
 
@@ -26,27 +26,34 @@ class _Node:
 def merge_tree(merging: MergingSummary) -> Markup:
     """Draw the tree from the first merges at the bottom to the last ones at the top.
 
-    Each group has a colour; merges beyond the groups are grey. Of a large tree only the last
-    merges are drawn; what was joined before is a leaf. A join is never drawn below one that it
-    contains, even if it scored less.
+    Each group has a colour. Merges beyond the groups are grey, at equal steps in their order. Of a
+    large tree only the last merges are drawn; what was joined before is a leaf. A join is never
+    drawn below one that it contains, even if it scored less.
     """
     hidden = min(max(0, merging.n_cells - _MOST_LEAVES), len(merging.merges))
-    heights = merging.merges[:, 2] if len(merging.merges) else np.zeros(1)
-    ground = max(0.0, float(heights.min() - 0.1 * np.ptp(heights))) if heights.min() > 0 else 0.0
-    up = Scale([ground, *heights], _FLOOR, _TOP)
-    nodes = _leaves(merging, hidden, up.low)
+    n_beyond = len(merging.merges) - merging.n_made
+    step = min(10.0, 80 / max(n_beyond, 1))
+    up = _heights(merging, _TOP + step * n_beyond)
+    nodes = _leaves(merging, hidden)
     joins = []
     for i in range(hidden, len(merging.merges)):
         a, b = (nodes[int(node)] for node in merging.merges[i, :2])
-        height = max(float(merging.merges[i, 2]), a.height, b.height)
-        group = a.group if i < merging.n_made else -1
-        parent = _Node((a.x + b.x) / 2, height, a.cells + b.cells, group)
+        height, beyond = float(merging.merges[i, 2]), i - merging.n_made
+        y = min(up(height), a.y, b.y) if beyond < 0 else up.stop - step * (beyond + 1)
+        parent = _Node((a.x + b.x) / 2, y, a.cells + b.cells, a.group if beyond < 0 else -1)
         nodes[merging.n_cells + i] = parent
-        line = f"M{a.x:.1f} {up(a.height):.1f}V{up(height):.1f}H{b.x:.1f}V{up(b.height):.1f}"
-        title = tag("title", f"{parent.cells} cells joined at {merging.merges[i, 2]:.3g}")
-        joins.append(tag("path", title, d=line, class_=f"join {colour_of(group)}"))
+        line = f"M{a.x:.1f} {a.y:.1f}V{y:.1f}H{b.x:.1f}V{b.y:.1f}"
+        title = tag("title", f"{parent.cells} cells joined at {height:.3g}")
+        joins.append(tag("path", title, d=line, class_=f"join {colour_of(parent.group)}"))
     label = f"Merge tree: {merging.n_cells} cells joined to {merging.n_groups} groups"
     return drawing(_WIDTH, _FLOOR + 10, label, *_grid(up), *joins, class_="wide")
+
+
+def _heights(merging: MergingSummary, top: float) -> Scale:
+    """Return the scale of the merges that lead to the groups, with some room below the first."""
+    heights = merging.merges[: merging.n_made, 2] if merging.n_made else np.zeros(1)
+    low = float(heights.min())
+    return Scale([low - 0.1 * float(np.ptp(heights)) if low > 0 else low, *heights], _FLOOR, top)
 
 
 def _grid(up: Scale) -> list[Markup]:
@@ -60,12 +67,12 @@ def _grid(up: Scale) -> list[Markup]:
     ]
 
 
-def _leaves(merging: MergingSummary, hidden: int, ground: float) -> dict[int, _Node]:
+def _leaves(merging: MergingSummary, hidden: int) -> dict[int, _Node]:
     """Place the leaves from left to right, group by group."""
     order = _leaf_order(merging, hidden)
     step = (_WIDTH - _LEFT) / max(len(order), 1)
     return {
-        leaf: _Node(_LEFT + (i + 0.5) * step, ground, cells, group)
+        leaf: _Node(_LEFT + (i + 0.5) * step, _FLOOR, cells, group)
         for i, (leaf, cells, group) in enumerate(order)
     }
 
