@@ -118,10 +118,9 @@ class DTIModel(nn.Module):
             if parameter.ndim == 4:
                 parameter.data = resize_images(parameter.data, height, width)
                 parameter.grad = None
-        self.transformations = nn.ModuleList(
-            type(one)(shape)
-            for one in self.transformations
-        ).to(self.prototypes)
+        self.transformations = nn.ModuleList(type(one)(shape) for one in self.transformations).to(
+            self.prototypes
+        )
         self.objective.resize(height, width)
 
     def images(self) -> Tensor:
