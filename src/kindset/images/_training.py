@@ -117,7 +117,8 @@ class Trainer:
         while not self.finished:
             if self.stage_step == 0:
                 self._open_stage()
-            for _ in range(WINDOW):
+            left = self.recipe.stages[self.stage].max_steps - self.stage_step
+            for _ in range(min(WINDOW, left)):
                 if should_stop():
                     return False
                 self._step()
@@ -242,10 +243,10 @@ class Trainer:
         self._shares = torch.zeros(n_restarts, self.model.n_clusters)
 
     def _close_window(self) -> None:
-        if (self._losses / WINDOW).min() > _EXPLODED:
+        if self._losses.min() > _EXPLODED * self._counted:
             raise DivergedError(_DIVERGED.format("has exploded", self.step))
         last = self.stage == len(self.recipe.stages) - 1
-        self._note_window(reassigned=0 if last else self._refill(self._shares / WINDOW))
+        self._note_window(reassigned=0 if last else self._refill(self._shares / self._counted))
         if self._time_to_evolve():
             self._evolve()
         self.clear_window()
