@@ -24,8 +24,8 @@ def _expected(estimator):
 @parametrize_with_checks(
     [
         OrdinalMixture(n_init=3, random_state=0),
-        DTIKMeans(transforms=("affine",), n_init=1, max_epochs=10, random_state=0),
-        DTIGaussianMixture(transforms=("affine",), n_init=1, max_epochs=10, random_state=0),
+        DTIKMeans(transforms=("affine",), n_init=1, max_epochs=40, random_state=0),
+        DTIGaussianMixture(transforms=("affine",), n_init=1, max_epochs=40, random_state=0),
         UnmaskingClustering(n_iterations=3, random_state=0),
     ],
     expected_failed_checks=_expected,

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +44,7 @@ class Checkpoint:
         document = {
             "identity": self.identity,
             "tensors": name,
+            "n_active": trainer.model.n_active,
             "counts": {key: getattr(trainer, key) for key in _PLAIN},
             "history": {key: getattr(history, key) for key in _LISTS},
         }
@@ -88,7 +88,7 @@ def write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
     plain = {name: one.detach().cpu().contiguous().clone() for name, one in tensors.items()}
     try:
         save_file(plain, part)
-        os.replace(part, path)  # noqa: PTH105  (Path.replace of a str is the same)
+        part.replace(path)
     except BaseException:
         part.unlink(missing_ok=True)
         raise
@@ -122,7 +122,10 @@ def _tensors(trainer: Trainer) -> dict[str, Tensor]:
 def _restore(trainer: Trainer, document: dict[str, Any], tensors: dict[str, Tensor]) -> None:
     for key in _PLAIN:
         setattr(trainer, key, document["counts"][key])
-    trainer.resume()
+    if trainer.stage_step > 0:
+        trainer.enter_stage()
+    trainer.model.n_active = document["n_active"]
+    trainer.resize(*tensors["model.prototypes"].shape[2:])
     history = trainer.history
     for key in _LISTS:
         setattr(history, key, list(document["history"][key]))

@@ -14,6 +14,7 @@ from kindset.images._schedule import WINDOW, Stage
 
 _NOISE = 1e-4
 _ROUND = 2  # windows between two replacements of the worse half
+_CHOOSY = 4.0  # how clearly the cluster that is missed least is preferred when one moves
 _JURY, _PART = 2048, 256
 _PATIENCE = 4
 _TOLERANCE = 0.01
@@ -56,6 +57,8 @@ class History:
 
 class Trainer:
     """Trains a model of several restarts down to the best one.
+
+    Images and model may be on any device; the book-keeping is small and stays on the CPU.
 
     Parameters
     ----------
@@ -114,7 +117,8 @@ class Trainer:
         while not self.finished:
             if self.stage_step == 0:
                 self._open_stage()
-            for _ in range(WINDOW):
+            left = self.recipe.stages[self.stage].max_steps - self.stage_step
+            for _ in range(min(WINDOW, left)):
                 if should_stop():
                     return False
                 self._step()
@@ -124,10 +128,10 @@ class Trainer:
             after_window(self)
         return True
 
-    def resume(self) -> None:
+    def enter_stage(self) -> None:
         """Set what depends on the stage that is under way."""
-        stage = self.recipe.stages[min(self.stage, len(self.recipe.stages) - 1)]
-        self._resize(stage.coarse)
+        stage = self.recipe.stages[self.stage]
+        self.resize(*(size // stage.coarse for size in self.images.shape[2:]))
         self.model.n_active = stage.n_active
         rates = (self.recipe.prototype_learning_rate, self.recipe.learning_rate)
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
@@ -137,15 +141,13 @@ class Trainer:
 
     def conclude(self) -> None:
         """Keep the best restart only, whatever stage the training is in."""
-        if not self.history.loss:
-            self.history.loss.append(self._losses)
-            self.history.shares.append(self._shares)
+        if self._counted:
+            self._note_window(reassigned=0)
         self._keep_best(1)
-        self._resize(1)
+        self.resize(*self.images.shape[2:])
 
-    def _resize(self, coarse: int) -> None:
-        """Go over to images that are smaller by a factor."""
-        height, width = (size // coarse for size in self.images.shape[2:])
+    def resize(self, height: int, width: int) -> None:
+        """Go over to images of another size."""
         if self.scaled.shape[2:] != (height, width):
             self.scaled = resize_images(self.images, height, width)
         if self.model.prototypes.shape[2:] != (height, width):
@@ -155,7 +157,7 @@ class Trainer:
 
     def _open_stage(self) -> None:
         self._keep_best(self.recipe.stages[self.stage].n_restarts)
-        self.resume()
+        self.enter_stage()
         self.queue, self.passes = self.queue[:0], 0
         self._take_snapshot()
         self.opened = len(self.history.loss)
@@ -193,7 +195,7 @@ class Trainer:
             flat = weights.flatten(1)
             b, g = flat.nonzero(as_tuple=True)
         pairs = self.model.pair_energies(x, parameters, b, g)
-        loss = (pairs * flat[b, g]).sum() / len(rows)
+        loss = (pairs * flat[b, g].to(pairs.device)).sum() / len(rows)
         if not torch.isfinite(loss):
             raise DivergedError(_DIVERGED.format("is no number any more", self.step))
         self.optimizer.zero_grad(set_to_none=True)
@@ -201,6 +203,7 @@ class Trainer:
         self.optimizer.step()
         self._losses += value.mean(dim=0)
         self._shares += weights.mean(dim=0)
+        self._counted += 1
         self.step += 1
         self.stage_step += 1
 
@@ -218,7 +221,7 @@ class Trainer:
         n_clusters, n_candidates = self.model.n_clusters, self.recipe.n_candidates
         full = self.passes % self.recipe.full_every == 1
         if full or n_clusters <= n_candidates + 1 or not parameters:
-            energies = self.model.energies(x, parameters)
+            energies = self.model.energies(x, parameters).cpu()
             self.memory[rows] = energies
             return energies
         known = self.memory[rows].view(len(rows), -1, n_clusters)
@@ -226,7 +229,7 @@ class Trainer:
         first = n_clusters * torch.arange(known.shape[1])[:, None]
         g = (nearest + first).flatten()
         b = torch.arange(len(rows)).repeat_interleave(known.shape[1] * n_candidates)
-        found = self.model.pair_energies(x, parameters, b, g)
+        found = self.model.pair_energies(x, parameters, b, g).cpu()
         self.memory[rows[b], g] = found
         energies = torch.full((len(rows), known.shape[1] * n_clusters), torch.inf)
         energies[b, g] = found
@@ -235,23 +238,27 @@ class Trainer:
     def clear_window(self) -> None:
         """Start to count losses and shares anew."""
         n_restarts = self.model.n_restarts
+        self._counted = 0
         self._losses = torch.zeros(n_restarts)
         self._shares = torch.zeros(n_restarts, self.model.n_clusters)
 
     def _close_window(self) -> None:
-        history = self.history
-        history.step.append(self.step)
-        history.stage.append(self.recipe.stages[self.stage].name)
-        history.loss.append(self._losses / WINDOW)
-        history.shares.append(self._shares / WINDOW)
-        history.n_restarts.append(self.model.n_restarts)
-        if history.loss[-1].min() > _EXPLODED:
+        if self._losses.min() > _EXPLODED * self._counted:
             raise DivergedError(_DIVERGED.format("has exploded", self.step))
         last = self.stage == len(self.recipe.stages) - 1
-        history.reassigned.append(0 if last else self._refill(self._shares / WINDOW))
+        self._note_window(reassigned=0 if last else self._refill(self._shares / self._counted))
         if self._time_to_evolve():
             self._evolve()
         self.clear_window()
+
+    def _note_window(self, reassigned: int) -> None:
+        history = self.history
+        history.step.append(self.step)
+        history.stage.append(self.recipe.stages[self.stage].name)
+        history.loss.append(self._losses / self._counted)
+        history.shares.append(self._shares / self._counted)
+        history.n_restarts.append(self.model.n_restarts)
+        history.reassigned.append(reassigned)
 
     def _refill(self, shares: Tensor) -> int:
         """Let each tiny cluster share the largest one's images; return how many did."""
@@ -268,7 +275,7 @@ class Trainer:
             rows = torch.tensor(sorted(disturbed))
             noise = torch.randn(len(rows), *self.model.prototypes.shape[1:],
                                 generator=self.generator)  # fmt: skip
-            self.model.prototypes.data[rows] += _NOISE * noise
+            self.model.prototypes.data[rows] += _NOISE * noise.to(self.images.device)
         return count
 
     def _keep_best(self, n_restarts: int) -> None:
@@ -305,18 +312,23 @@ class Trainer:
         n_clusters = self.model.n_clusters
         first = restart * n_clusters
         energies = self.memory[:, first : first + n_clusters]
-        if n_clusters < 3 or not torch.isfinite(energies).all():
+        seen = torch.isfinite(energies).all(dim=1).nonzero().flatten()
+        if n_clusters < 3 or len(seen) < n_clusters:
             return
-        nearest, order = energies.topk(2, dim=1, largest=False)
-        missed = torch.zeros(n_clusters).index_add_(0, order[:, 0], nearest[:, 1] - nearest[:, 0])
-        row = int(torch.multinomial(nearest[:, 0].clamp(min=1e-12), 1, generator=self.generator))
-        weights = 1 / missed.clamp(min=1e-9)
-        weights[order[row, 0]] = 0
-        moved = int(torch.multinomial(weights**4, 1, generator=self.generator))
+        nearest, order = energies[seen].topk(2, dim=1, largest=False)
+        gap = (nearest[:, 1] - nearest[:, 0]).clamp(min=1e-9)
+        missed = torch.full((n_clusters,), 1e-9).index_add_(0, order[:, 0], gap)
+        badness = nearest[:, 0] - nearest[:, 0].min() + 1e-9
+        chosen = int(torch.multinomial(badness, 1, generator=self.generator))
+        owner = int(order[chosen, 0])
+        weights = (missed.min() / missed) ** _CHOOSY
+        weights[owner] = 0
+        moved = int(torch.multinomial(weights.clamp(min=1e-30), 1, generator=self.generator))
         source = torch.arange(len(self.model.prototypes))
-        source[first + moved] = first + int(order[row, 0])
+        source[first + moved] = first + owner
         self._take(source)
-        self.model.prototypes.data[first + moved] = self._unwarp(row, first + moved)
+        unwarped = self._unwarp(int(seen[chosen]), first + moved)
+        self.model.prototypes.data[first + moved] = unwarped
         self.memory[:, first + moved] = -torch.inf
 
     def _unwarp(self, row: int, prototype: int) -> Tensor:
@@ -345,7 +357,7 @@ class Trainer:
             parameters = self.aligner(self.model, self.images[part], part)
             energies = self.model.energies(self.scaled[part], parameters)
             by_restart = energies.view(len(part), -1, self.model.n_clusters)
-            values.append(self.model.objective.assign(by_restart)[1])
+            values.append(self.model.objective.assign(by_restart)[1].cpu())
         self.model.train()
         return torch.cat(values).mean(dim=0).argsort(stable=True)
 
@@ -373,5 +385,5 @@ class Trainer:
     def _take_snapshot(self) -> None:
         prototypes = resize_images(self.model.prototypes.detach(), *self.images.shape[2:])
         shape = (self.model.n_restarts, self.model.n_clusters, *prototypes.shape[1:])
-        self.history.snapshots.append(prototypes.reshape(shape).clone())
+        self.history.snapshots.append(prototypes.reshape(shape).cpu().clone())
         self.history.snapshot_steps.append(self.step)
