@@ -18,7 +18,7 @@ MIN_SIZE = 4
 
 Array = NDArray[Any]
 
-_DIMENSIONS, _ROUNDS = 50, 15
+_DIMENSIONS, _ROUNDS = 50, 10
 
 
 @dataclass(frozen=True)

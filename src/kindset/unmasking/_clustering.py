@@ -342,7 +342,8 @@ class UnmaskingClustering(
         self.initial_labels_ = own
         self.cell_centers_, self.cell_labels_ = cells.centers, cell_labels
         self.cluster_centers_ = centers
-        if self.consolidate:
+        # Where cells were not given, every sample is in the nearest one already.
+        if self.consolidate and not (self.assign == "cell" and isinstance(self.init, str)):
             labels = self._nearest(X)
         sizes = np.bincount(labels, minlength=len(centers))
         order = np.lexsort((np.arange(len(centers)), -sizes))
