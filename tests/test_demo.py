@@ -30,8 +30,8 @@ def test_from_survey_and_digits_to_a_page(kindset, folder, small):
     page = folder / "demo-output" / "report.html"
     assert out.rstrip().endswith(str(page))
     text = page.read_text()
-    assert "election survey" in text
-    assert "digits" in text
+    assert "Election survey" in text
+    assert "Handwritten digits" in text
     assert len(load_runs([folder / "demo-output"])) == 5
     code, out, _ = kindset("demo")
     assert code == 0

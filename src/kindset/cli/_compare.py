@@ -80,7 +80,7 @@ def compare(
     comparison = compare_runs(
         load_runs(runs),
         indices,
-        truth=None if truth is None else _read_truth(truth),
+        truth=None if truth is None else read_truth(truth),
         raw=None if raw is None else read_any(raw, SampleOptions()).rows,
         metric=metric,
         noise=noise,
@@ -101,7 +101,8 @@ def compare(
         typer.echo(f"Written to {out}/")
 
 
-def _read_truth(path: Path) -> Any:
+def read_truth(path: Path) -> Any:
+    """Read known labels from a CSV or npy file."""
     if path.suffix.lower() == ".npy":
         from kindset.runs import read_array
 

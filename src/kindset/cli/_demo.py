@@ -24,7 +24,7 @@ _SURVEY = (
     "944 voters of 1996 placed themselves, Clinton and Dole from left to right, and told their "
     "party, education and how often they watch TV news."
 )
-_DIGITS = "1,797 handwritten digits, 8 x 8 pixels. Nobody tells the methods which is which."
+_DIGITS = "Digits that 43 people wrote by hand. Nobody tells the methods which is which."
 _SEGMENTS = list(range(1, 9))
 
 _BUDGET = {"time_budget": 20.0}
@@ -75,7 +75,7 @@ def demo(
 def _survey_job(method: str, n_jobs: int) -> Job:
     data = load_anes96()
     ids = data.data.index.to_series().add(1).rename("respondent")
-    survey = _survey.Survey(data.data, ids, data.questions, name="election survey", about=_SURVEY)
+    survey = _survey.Survey(data.data, ids, data.questions, name="Election survey", about=_SURVEY)
     options = _survey.SurveyOptions(method, _SEGMENTS, n_jobs=n_jobs)
 
     def make(folder: Path) -> Run:
@@ -99,5 +99,5 @@ def _segments(run: Run) -> str:
 def _digits(n_jobs: int) -> Clusterer:
     data = load_digits()
     ids = pd.Series(np.arange(1, len(data.images) + 1), name="row")
-    samples = Samples(data.images, ids, "digits", truth=data.target)
+    samples = Samples(data.images, ids, "Handwritten digits", truth=data.target)
     return Clusterer(samples, about=_DIGITS, n_jobs=n_jobs)

@@ -11,7 +11,7 @@ from kindset.cli._samples import Samples, Scaling
 
 _N_TYPICAL, _N_BORDERLINE = 8, 4
 _N_FEATURES = 8
-_N_CURVES = 12
+_N_CURVES = 6
 # Larger pictures are made smaller for the report, by leaving out pixels.
 _MAX_SIDE = 64
 

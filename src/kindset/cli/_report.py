@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kindset.cli._compare import _read_truth
+from kindset.cli._compare import read_truth
 from kindset.cli._options import Debug, Force, Jobs, Json, read_names
 from kindset.evaluation import INDICES
 from kindset.exceptions import InputError
@@ -59,7 +59,7 @@ def report(
         out,
         title=title,
         indices=read_names(index) or (),
-        truth=None if truth is None else _read_truth(truth),
+        truth=None if truth is None else read_truth(truth),
         n_bootstrap=bootstrap,
         n_jobs=jobs,
         verbose=not as_json,
