@@ -24,7 +24,7 @@ _SURVEY = (
     "944 voters of 1996 placed themselves, Clinton and Dole from left to right, and told their "
     "party, education and how often they watch TV news."
 )
-_DIGITS = "Digits that 43 people wrote by hand. Nobody tells the methods which is which."
+_DIGITS = "Digits that 13 people wrote by hand. Nobody tells the methods which is which."
 _SEGMENTS = list(range(1, 9))
 
 _BUDGET = {"time_budget": 20.0}
