@@ -150,11 +150,11 @@ class AdaptiveEvaluation(BaseEstimator):
     >>> evaluation.to_frame()[["ace", "rank"]].round(2)
                 ace  rank
     partition
-    k4         0.85   1.0
-    k2         0.69   2.0
-    k3         0.67   3.0
-    k6         0.51   4.0
-    k8         0.27   5.0
+    k4         0.79   1.0
+    k2         0.66   2.0
+    k3         0.63   3.0
+    k6         0.49   4.0
+    k8         0.28   5.0
     """
 
     def __init__(
