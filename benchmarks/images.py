@@ -84,7 +84,7 @@ def affnist():
 
 # name: loader, clusters, parameters, what the paper reports (average, minimal loss)
 SETS = {
-    "digits": (digits, 10, {"transforms": AMT}, "–"),
+    "digits": (digits, 10, {"transforms": AMT, "n_init": 8}, "–"),
     "mnist-1k": (mnist_1k, 10, {"transforms": AMT}, "79.8 / 90.5"),
     "usps": (usps, 10, {"transforms": CAT}, "86.4 / 89.8"),
     "mnist-test": (mnist_test, 10, {"transforms": AMT}, "96.6 / 98.0"),

@@ -47,7 +47,7 @@ def digits() -> None:
     from kindset.images import AlignmentDisplay, ClusterDisplay, EvolutionDisplay, PrototypeDisplay
 
     images = load_digits().images
-    model = DTIKMeans(10, random_state=0).fit(images)
+    model = DTIKMeans(10, n_init=8, random_state=0, n_jobs=2).fit(images)
     figures = {
         "prototypes": PrototypeDisplay.from_estimator(model),
         "evolution": EvolutionDisplay.from_estimator(model),

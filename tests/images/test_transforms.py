@@ -204,11 +204,7 @@ def test_window_sums_agree_with_torch():
 @pytest.mark.parametrize("name", ["affine", "projective"])
 def test_maps_compose(name):
     """Two maps one after the other are the product of their matrices."""
-    shape = (1, 32, 32)
-    module = TRANSFORMATIONS[name](shape)
-    inner = torch.zeros(1, 1, 32, 32)
-    inner[..., 10:22, 10:22] = smooth((1, 1, 12, 12))
-    image = smooth_image(inner)
+    module, image = TRANSFORMATIONS[name]((1, 32, 32)), patch()
     first, second = (parameters_of(module, 1, 1, size=0.15, seed=seed) for seed in (1, 2))
     in_turn = module(module(image, first), second)
     both = as_matrix(first) @ as_matrix(second)
@@ -218,11 +214,7 @@ def test_maps_compose(name):
 
 @pytest.mark.parametrize("name", ["affine", "projective", "colour"])
 def test_inverse_undoes(name):
-    shape = (1, 32, 32)
-    module = TRANSFORMATIONS[name](shape)
-    inner = torch.zeros(1, 1, 32, 32)
-    inner[..., 10:22, 10:22] = smooth((1, 1, 12, 12))
-    image = smooth_image(inner)
+    module, image = TRANSFORMATIONS[name]((1, 32, 32)), patch()
     there = parameters_of(module, 1, 1, size=0.15)
     if name == "colour":
         gain, offset = there[0, 0]
@@ -237,8 +229,11 @@ def as_matrix(values):
     return torch.cat([rows, torch.tensor([0.0, 0, 1])])[:9].view(3, 3)
 
 
-def smooth_image(image):
-    return torch.from_numpy(ndimage.gaussian_filter(image.numpy(), (0, 0, 2, 2)))
+def patch():
+    """Return a smooth picture that leaves the border of a 32 x 32 image dark."""
+    image = np.zeros((1, 1, 32, 32), dtype=np.float32)
+    image[..., 10:22, 10:22] = smooth((1, 1, 12, 12)).numpy()
+    return torch.from_numpy(ndimage.gaussian_filter(image, (0, 0, 2, 2)))
 
 
 def test_small_images_have_small_windows():

@@ -122,7 +122,7 @@ class DTIKMeans(DTIClustering):
 
 
 class DTIGaussianMixture(DTIClustering):
-    """A Gaussian mixture whose means and variances are aligned to every image.
+    r"""A Gaussian mixture whose means and variances are aligned to every image.
 
     Like `DTIKMeans`, but every cluster also has a weight and a variance for each pixel, and images
     belong to clusters with probabilities.
@@ -131,71 +131,19 @@ class DTIGaussianMixture(DTIClustering):
     ----------
     n_clusters : int, default=8
         Number of clusters.
-    transforms : list of str or "auto", default="auto"
-        What the clusters are to be invariant to, in the order in which it is applied and learnt:
-        "affine", "projective", "tps" (thin plate spline), "colour", "morphological" (thicker and
-        thinner strokes), or a name that `register_transformation` made known. "auto" takes affine,
-        morphological, tps for small grey images, colour, affine, tps for small ones in colour, and
-        colour, projective for images of more than 40 pixels.
-    alignment : {"predicted", "optimized"}, default="predicted"
-        Whether a network predicts the transformations, or gradient descent finds them for each
-        image (slow, and worse: a baseline).
-    encoder : {"auto", "mlp", "conv", "resnet20", "resnet18"} or torch Module, default="auto"
-        The network that looks at the image. A module must turn images (n, C, H, W) into features
-        (n, D).
-    n_init : int, default=4
-        Number of restarts. Up to four share one encoder and are reduced to the best one on the way;
-        more form further groups, and the lowest loss wins.
-    max_epochs : float, default=None
-        Passes over the images after which every group ends; by default what is usually enough.
-        Stages that have converged end earlier.
-    time_budget : float, default=None
-        Seconds after which the training ends, in parts for each stage. The result then depends on
-        the machine.
-    batch_size : int, default=128
-        Images in a step.
-    learning_rate, prototype_learning_rate : float, default=0.001 and 0.01
-        Of the network, and of prototypes (Adam).
-    pixel_weight : None, "gaussian" or array-like of shape (height, width), default=None
-        How much each pixel counts; "gaussian" looks at the middle.
-    image_shape : tuple of int, default=None
-        (height, width) or (height, width, channels), if X holds rows of pixels. Without it, rows
-        whose length is a square are square images, and others are images of a single line.
-    device : str, default="auto"
-        A device of torch; "auto" takes a GPU if there is one.
-    checkpoint_dir : path-like, default=None
-        A folder that keeps the state of the training. A fit that finds one there goes on with it,
-        and comes to the same result as one in a single piece (on a CPU to the last bit).
-    random_state : int, RandomState instance or None, default=None
-        Seed.
-    n_jobs : int, default=None
-        Groups of restarts that run at the same time. The result does not depend on it.
-    verbose : int, default=0
-        Whether to show a progress bar over the stages.
+    transforms, alignment, encoder, n_init, max_epochs, time_budget, batch_size, learning_rate, \
+    prototype_learning_rate, pixel_weight, image_shape, device, checkpoint_dir, random_state, \
+    n_jobs, verbose
+        As for `DTIKMeans`.
 
     Attributes
     ----------
     prototypes_ : ndarray of shape (n_clusters, height, width[, channels])
         Means of the clusters, from 0 to 1, the largest cluster first.
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each training image.
     inertia_ : float
         Negative log-likelihood per image, divided by the number of pixels.
-    history_ : Bunch
-        One entry for every 50 steps: `step`, `stage`, `loss`, `shares` of the clusters,
-        `n_restarts`, `n_reassigned` clusters; and `prototypes` at the steps `snapshot_step`.
-    n_reassigned_ : int
-        How often a tiny cluster started again beside the largest.
-    n_iter_ : int
-        Steps of the best group.
-    transforms_ : tuple of str
-        The transformations in use.
-    interrupted_ : bool
-        Whether Ctrl-C ended the fit early; the best clustering so far was then kept.
-    n_features_in_ : int
-        Number of pixels times channels.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, if X was a data frame of pixels.
+    labels_, history_, n_reassigned_, n_iter_, transforms_, interrupted_, n_features_in_
+        As for `DTIKMeans`.
     variances_ : ndarray of the shape of the prototypes
         Variances of the pixels.
     weights_ : ndarray of shape (n_clusters,)
