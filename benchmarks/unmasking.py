@@ -22,7 +22,7 @@ from kindset import UnmaskingClustering
 from kindset.datasets import data_folder
 from kindset.evaluation import adjusted_rand, clustering_accuracy, normalized_mutual_info
 from kindset.unmasking import BagOfVisualWords, _pairs
-from kindset.unmasking._cells import dissolve_small, random_cells
+from kindset.unmasking._cells import dissolve_small, nearest, random_cells
 
 FILES = {"mnist": "mnist", "usps": "usps", "kth_tips": "kth_tips_gray_100",
          "flowers17": "flowers17_64"}  # fmt: skip
@@ -125,16 +125,15 @@ def kmeans(X, test, k, seed):
     return model.predict(test)
 
 
-def with_ward(X, test, k, seed, model):
-    """Join the cells of a fitted model by Ward's method on their centres."""
-    labels = AgglomerativeClustering(k).fit_predict(model.cell_centers_)
-    cells = model.set_params(assign="cell")
-    cells.cell_labels_ = labels
-    return cells.predict(test)
+def with_ward(test, k, model):
+    """Join the cells of a model's first division by Ward's method on their centres."""
+    centers = model.cell_centers_[: model.division_sizes_[0]]
+    return AgglomerativeClustering(k).fit_predict(centers)[nearest(test, centers)]
 
 
 METHODS = {
     "default": lambda k, seed: UnmaskingClustering(k, random_state=seed),
+    "one division": lambda k, seed: UnmaskingClustering(k, n_divisions=1, random_state=seed),
     "n = 1": lambda k, seed: UnmaskingClustering(k, n_iterations=1, random_state=seed),
     "greedy": lambda k, seed: UnmaskingClustering(
         k, linkage="greedy", scoring="shrunk", n_candidates=8, n_initial=1000, random_state=seed),
@@ -160,9 +159,7 @@ def run_quality(name, methods, seeds, n_jobs):
                 model = METHODS[method](k, seed).set_params(n_jobs=n_jobs).fit(X)
                 found.setdefault(method, []).append(model.predict(test))
                 if method == "default":
-                    found.setdefault("Ward, same cells", []).append(
-                        with_ward(X, test, k, seed, model)
-                    )
+                    found.setdefault("Ward, same cells", []).append(with_ward(test, k, model))
             labels = found[method][-1]
             note(f"{name} {method} seed {seed}: {clustering_accuracy(target, labels):.3f} "
                  f"{normalized_mutual_info(target, labels):.3f} "

@@ -58,8 +58,37 @@ def digits() -> None:
         display.figure_.savefig(IMAGES / f"digits-{name}.png", dpi=80)
 
 
+def unmasking() -> None:
+    """Draw clusters of digits, their cells, and accuracy curves."""
+    from sklearn.datasets import load_digits
+
+    from kindset.unmasking import (
+        CellDendrogramDisplay,
+        ClusterImageDisplay,
+        UnmaskingClustering,
+        UnmaskingCurveDisplay,
+        unmask,
+    )
+
+    X, y = load_digits(return_X_y=True)
+    X = X / 16
+    model = UnmaskingClustering(10, random_state=0).fit(X)
+    clusters = ClusterImageDisplay.from_estimator(model)
+    clusters.figure_.savefig(IMAGES / "unmasking-clusters.png", dpi=80)
+    tree = CellDendrogramDisplay.from_estimator(model)
+    tree.figure_.savefig(IMAGES / "unmasking-tree.png", dpi=80)
+    groups = {
+        "0 and 1": (X[y == 0], X[y == 1]),
+        "3 and 5": (X[y == 3], X[y == 5]),
+        "halves of 8": (X[y == 8][::2], X[y == 8][1::2]),
+    }
+    curves = {name: unmask(*pair, random_state=0) for name, pair in groups.items()}
+    UnmaskingCurveDisplay(curves).plot().figure_.savefig(IMAGES / "unmasking-curves.png", dpi=80)
+
+
 if __name__ == "__main__":
     IMAGES.mkdir(exist_ok=True)
     survey()
     digits()
     distributions()
+    unmasking()

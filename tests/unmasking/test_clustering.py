@@ -34,6 +34,7 @@ WAYS = {
     "mutual": {"linkage": "greedy", "merging": "mutual", "scoring": "margin"},
     "ridge": {"classifier": "ridge", "C": 0.1},
     "logistic": {"classifier": "logistic", "scoring": "shrunk"},
+    "one division": {"n_divisions": 1},
     "one iteration": {"n_iterations": 1, "cross_fit": False},
     "centroid": {"assign": "centroid"},
     "all pairs": {"n_candidates": None, "max_per_cluster": None, "n_removed": 1},
@@ -46,16 +47,18 @@ def test_every_way_finds_blobs(way, blobs):
     model = UnmaskingClustering(4, random_state=0, **WAYS[way]).fit(X)
     assert adjusted_rand(y, model.labels_) > 0.9
     np.testing.assert_array_equal(model.predict(X), model.labels_)
+    assert model.division_sizes_.sum() == len(model.cell_labels_) == len(model.cell_centers_)
     sizes = np.bincount(model.labels_)
     assert (np.diff(sizes) <= 0).all()
-    n_cells = len(model.cell_labels_)
+    n_cells = model.division_sizes_[0]
     assert is_valid_linkage(model.merge_tree_)
     assert model.merge_scores_.shape == (n_cells - 1,)
     assert model.curves_.shape == (n_cells - 1, model.n_iterations)
     assert ((model.curves_ >= 0) & (model.curves_ <= 1)).all()
     assert len(dendrogram(model.merge_tree_, no_plot=True)["leaves"]) == n_cells
     cut = cut_tree(model.merge_tree_, n_clusters=4)[:, 0]
-    assert adjusted_rand(cut, model.cell_labels_) == 1
+    if len(model.division_sizes_) == 1:
+        assert adjusted_rand(cut, model.cell_labels_) == 1
     np.testing.assert_allclose(
         model.transform(X)[:5], np.linalg.norm(X[:5, None] - model.cluster_centers_, axis=2)
     )
@@ -162,7 +165,7 @@ def test_data_frames_and_pipelines(blobs):
     ("X", "enough"),
     [
         (np.zeros((40, 3)), False),
-        (np.repeat(np.eye(3), 5, axis=0), True),
+        (np.repeat(np.eye(3), 9, axis=0), True),
         (np.arange(6.0).reshape(3, 2), False),
         (np.array([[0.0], [1.0]]), False),
         (np.column_stack([np.arange(30) % 2, np.zeros(30)]), True),
@@ -233,6 +236,7 @@ def test_progress_goes_to_the_error_stream(blobs, capsys):
         ({"n_candidates": 0}, "n_candidates must be a whole number from 1 or None"),
         ({"max_per_cluster": 2}, "max_per_cluster must be at least 4"),
         ({"init": "augment", "augmentations": ("mirror",), "image_shape": (4, 5)}, "names among"),
+        ({"n_divisions": 0}, "n_divisions must be a whole number from 1, got 0"),
         ({"n_copies": 1}, "n_copies must be a whole number from 3"),
     ],
 )

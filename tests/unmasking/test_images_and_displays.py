@@ -116,7 +116,7 @@ def test_curves():
 def test_dendrogram_colours_follow_the_clusters(model):
     display = CellDendrogramDisplay.from_estimator(model)
     colors = display._node_colors()
-    assert len(colors) == 2 * len(model.cell_labels_) - 1
+    assert len(colors) == 2 * model.division_sizes_[0] - 1
     assert colors[-1] == "#8a94a6"  # where clusters meet
     names = {text.get_text() for text in display.ax_.texts}
     assert names == {"0", "1", "2"}

@@ -139,3 +139,20 @@ def test_tiny_cells_stay_where_too_few_would_be_left():
     X = np.arange(12.0)[:, None]
     cells = _cells.dissolve_small(X, _cells.given_cells(X, np.arange(12) // 2), 6)
     assert len(cells) == 6
+
+
+def test_divisions_are_held_together_by_shared_samples():
+    graph, truth = planted()
+    cells = _cells.Cells(np.repeat(np.arange(100), 2), np.zeros((100, 1)))
+    joined = _graph.join_graphs([graph, graph], [cells, cells])
+    assert joined.shape == (200, 200)
+    assert joined.sum() == pytest.approx(2 * graph.sum() * (1 + _graph._OVERLAP))
+    labels = _graph.modular_cut(joined, 4, np.random.RandomState(0))
+    np.testing.assert_array_equal(labels[:100], labels[100:])
+    assert len(set(zip(truth.tolist(), labels[:100].tolist(), strict=True))) == 4
+
+
+def test_the_majority_decides_and_the_first_of_equals():
+    votes = np.array([[1, 2, 2], [3, 1, 2], [0, 0, 5]])
+    assert _cells.vote(votes).tolist() == [2, 3, 0]
+    assert _cells.vote(votes[:, :1]).tolist() == [1, 3, 0]

@@ -18,7 +18,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def model(data):
-    return UnmaskingClustering(3, n_iterations=3, random_state=0).fit(data)
+    return UnmaskingClustering(3, n_iterations=3, n_divisions=2, random_state=0).fit(data)
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_no_json_at_all(saved):
     ("name", "value"),
     [
         ("labels_", np.full(200, 3)),
-        ("cell_labels_", np.full(21, 3)),
+        ("division_sizes_", np.array([3])),
         ("cluster_centers_", np.full((3, 12), np.nan)),
         ("merge_tree_", np.zeros((1, 4))),
         ("labels_", np.zeros(200)),
@@ -116,5 +116,5 @@ def test_arrays_that_are_no_clustering(model, tmp_path, name, value):
     broken = UnmaskingClustering(**model.get_params())
     vars(broken).update({**vars(model), name: value})
     save_unmasking(broken, tmp_path / "model.json")
-    with pytest.raises(InputError, match=f"damaged: .*{name}"):
+    with pytest.raises(InputError, match="is damaged: "):
         load_unmasking(tmp_path / "model.json")

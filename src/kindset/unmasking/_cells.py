@@ -104,8 +104,19 @@ def given_cells(X: Array, labels: Any) -> Cells:
     return Cells(labels, means(X, labels, int(labels.max()) + 1))
 
 
+def vote(votes: IntArray) -> IntArray:
+    """Return the label that most divisions give each sample; of equals, the first one's.
+
+    Parameters
+    ----------
+    votes : ndarray of shape (n_samples, n_divisions)
+    """
+    support = np.stack([(votes == column[:, None]).sum(axis=1) for column in votes.T], axis=1)
+    return np.take_along_axis(votes, support.argmax(axis=1)[:, None], axis=1)[:, 0]
+
+
 def means(X: Array, labels: IntArray, n_groups: int) -> Array:
-    """Return the mean sample of each group."""
+    """Return the mean sample of each group; zeros for one without samples."""
     sizes = np.bincount(labels, minlength=n_groups)
     share = (1 / sizes[labels]).astype(X.dtype)
     return csr_array((share, (labels, np.arange(len(X)))), shape=(n_groups, len(X))) @ X

@@ -20,7 +20,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from kindset._interrupt import held_interrupts
 from kindset.exceptions import InputError
 from kindset.unmasking._augment import augment_images, image_shape
-from kindset.unmasking._cells import INITS, Cells, dissolve_small, given_cells, means, nearest
+from kindset.unmasking._cells import (
+    INITS,
+    Cells,
+    dissolve_small,
+    given_cells,
+    means,
+    nearest,
+    vote,
+)
 from kindset.unmasking._graph import CUTS, cluster_graph
 from kindset.unmasking._merging import MERGINGS, Hierarchy, agglomerate, largest_fall
 from kindset.unmasking._pairs import (
@@ -51,8 +59,12 @@ class UnmaskingClustering(
     n_clusters : int or None, default=8
         Number of clusters. None finds it: with the graph, where modularity is highest; with greedy
         merging, before the merge whose score falls most.
-    n_initial : int, default=3000
+    n_initial : int, default=2000
         Number of cells, if there are at least eight samples for each; fewer otherwise.
+    n_divisions : int, default=3
+        How many times the samples are divided into cells. Each division has its own scores; cells
+        that share samples hold them together, and the majority decides. Takes part with the
+        graph, and where cells are drawn (k-means, random).
     init : {"kmeans", "random", "augment"} or array-like of shape (n_samples,), default="kmeans"
         How cells are formed: by k-means; by random samples, each with those that are nearest to
         it; by each image with transformed copies of it; or the cell of each sample.
@@ -111,13 +123,16 @@ class UnmaskingClustering(
     n_clusters_ : int
         Number of clusters found.
     initial_labels_ : ndarray of shape (n_samples,)
-        Cell of each sample.
-    cell_centers_ : ndarray of shape (n_cells, n_features)
-        The point that stands for each cell.
-    cell_labels_ : ndarray of shape (n_cells,)
+        Cell of each sample in the first division.
+    cell_centers_ : ndarray of shape (n_cells in all divisions, n_features)
+        The point that stands for each cell, division after division.
+    cell_labels_ : ndarray of shape (n_cells in all divisions,)
         Cluster of each cell.
+    division_sizes_ : ndarray of int
+        Number of cells in each division.
     merge_tree_ : ndarray of shape (n_cells - 1, 4)
-        All merges from cells to one cluster in the form of `scipy.cluster.hierarchy.linkage`.
+        All merges from the cells of the first division to one cluster, in the form of
+        `scipy.cluster.hierarchy.linkage`.
     merge_scores_ : ndarray of shape (n_cells - 1,)
         Score of each merge: high where the merged clusters were hard to tell apart.
     curves_ : ndarray of shape (n_cells - 1, n_iterations)
@@ -158,7 +173,8 @@ class UnmaskingClustering(
         self,
         n_clusters: int | None = 8,
         *,
-        n_initial: int = 3000,
+        n_initial: int = 2000,
+        n_divisions: int = 3,
         init: str | Sequence[int] | IntArray = "kmeans",
         n_iterations: int = 8,
         n_removed: int | None = None,
@@ -182,6 +198,7 @@ class UnmaskingClustering(
     ) -> None:
         self.n_clusters = n_clusters
         self.n_initial = n_initial
+        self.n_divisions = n_divisions
         self.init = init
         self.n_iterations = n_iterations
         self.n_removed = n_removed
@@ -242,9 +259,9 @@ class UnmaskingClustering(
         self._check_parameters(len(X))
         rng = check_random_state(self.random_state)
         with held_interrupts():
-            samples, cells = self._make_cells(X, rng)
-            hierarchy, n_clusters = self._join(samples, cells, rng)
-        self._store(X, cells, hierarchy, hierarchy.cut(n_clusters))
+            samples, divisions = self._make_cells(X, rng)
+            hierarchy, cell_labels = self._join(samples, divisions, rng)
+        self._store(X, divisions, hierarchy, cell_labels)
         return self
 
     def predict(self, X: Any) -> IntArray:
@@ -280,9 +297,13 @@ class UnmaskingClustering(
         return self._unmasking().curves(X, groups, np.array([[0, 1]]))[0]
 
     def _nearest(self, X: NDArray[Any]) -> IntArray:
-        if self.assign == "cell":
-            return self.cell_labels_[nearest(X, self.cell_centers_)]
-        return nearest(X, self.cluster_centers_)
+        if self.assign == "centroid":
+            return nearest(X, self.cluster_centers_)
+        ends = np.cumsum(self.division_sizes_)[:-1]
+        parts = zip(
+            np.split(self.cell_centers_, ends), np.split(self.cell_labels_, ends), strict=True
+        )
+        return vote(np.stack([labels[nearest(X, centers)] for centers, labels in parts], axis=1))
 
     def _unmasking(self) -> Unmasking:
         return Unmasking(
@@ -293,55 +314,63 @@ class UnmaskingClustering(
 
     def _make_cells(
         self, X: NDArray[Any], rng: np.random.RandomState
-    ) -> tuple[NDArray[Any], Cells]:
-        """Return the samples that are compared, and their cells."""
+    ) -> tuple[NDArray[Any], list[Cells]]:
+        """Return the samples that are compared, and their divisions into cells."""
         if not isinstance(self.init, str):
-            cells = given_cells(X, self.init)
-        elif self.init == "augment":
+            return X, [dissolve_small(X, given_cells(X, self.init), self.n_clusters or 1)]
+        if self.init == "augment":
             shape = image_shape(X.shape[1], self.image_shape)
             images, origin = augment_images(
                 X.reshape(-1, *shape), self.n_copies, transformations=self.augmentations,
                 random_state=rng,
             )  # fmt: skip
-            return images.reshape(len(images), -1), Cells(origin, X.copy())
-        else:
-            wanted = max(len(X) // _SAMPLES_PER_CELL, self.n_clusters or 1)
-            cells = INITS[self.init](X, min(self.n_initial, wanted, len(X)), rng)
-        return X, dissolve_small(X, cells, self.n_clusters or 1)
+            return images.reshape(len(images), -1), [Cells(origin, X.copy())]
+        wanted = max(len(X) // _SAMPLES_PER_CELL, self.n_clusters or 1)
+        n_cells = min(self.n_initial, wanted, len(X))
+        n_divisions = self.n_divisions if self.linkage == "graph" else 1
+        drawn = [INITS[self.init](X, n_cells, rng) for _ in range(n_divisions)]
+        return X, [dissolve_small(X, cells, self.n_clusters or 1) for cells in drawn]
 
     def _join(
-        self, X: NDArray[Any], cells: Cells, rng: np.random.RandomState
-    ) -> tuple[Hierarchy, int]:
-        """Return the merges of all cells, and the number of clusters to stop at."""
-        if self.n_clusters is not None and len(cells) < self.n_clusters:
+        self, X: NDArray[Any], divisions: list[Cells], rng: np.random.RandomState
+    ) -> tuple[Hierarchy, IntArray]:
+        """Return the merges of all cells, and the cluster of each cell."""
+        most = max(map(len, divisions))
+        if self.n_clusters is not None and most < self.n_clusters:
             warnings.warn(
-                f"There are only {len(cells)} cells that hold enough different samples: "
-                f"{len(cells)} clusters were found instead of {self.n_clusters}.",
+                f"There are only {most} cells that hold enough different samples: "
+                f"{most} clusters were found instead of {self.n_clusters}.",
                 stacklevel=3,
             )
-        wanted = None if self.n_clusters is None else min(self.n_clusters, len(cells))
-        members = cells.members()
+        wanted = None if self.n_clusters is None else min(self.n_clusters, most)
         common: dict[str, Any] = {
             "n_candidates": self.n_candidates, "max_size": self.max_per_cluster, "rng": rng
         }  # fmt: skip
         if self.linkage == "graph":
             return cluster_graph(
-                X, members, self._unmasking(), cut=self.cut, n_clusters=wanted, **common
+                X, divisions, self._unmasking(), cut=self.cut, n_clusters=wanted, **common
             )
+        members = divisions[0].members()
         hierarchy = agglomerate(X, members, self._unmasking(), merging=self.merging, **common)
-        return hierarchy, wanted or largest_fall(hierarchy.scores)
+        return hierarchy, hierarchy.cut(wanted or largest_fall(hierarchy.scores))
 
     def _store(
-        self, X: NDArray[Any], cells: Cells, hierarchy: Hierarchy, cell_labels: IntArray
+        self, X: NDArray[Any], divisions: list[Cells], hierarchy: Hierarchy, cell_labels: IntArray
     ) -> None:
         """Set the fitted attributes, the largest cluster first."""
         # With augmentation the samples of a cell are one image and its copies: cell i is image i.
-        own = cells.labels if len(cells.labels) == len(X) else np.arange(len(X))
-        labels = cell_labels[own]
+        own = [
+            cells.labels if len(cells.labels) == len(X) else np.arange(len(X))
+            for cells in divisions
+        ]
+        self.division_sizes_ = np.array([len(cells) for cells in divisions])
+        starts = np.cumsum(self.division_sizes_) - self.division_sizes_
+        votes = [cell_labels[start + one] for start, one in zip(starts, own, strict=True)]
+        labels = vote(np.stack(votes, axis=1))
         centers = means(X, labels, int(cell_labels.max()) + 1)
-        self.initial_labels_ = own
-        self.cell_centers_, self.cell_labels_ = cells.centers, cell_labels
-        self.cluster_centers_ = centers
+        self.initial_labels_ = own[0]
+        self.cell_centers_ = np.concatenate([cells.centers for cells in divisions])
+        self.cell_labels_, self.cluster_centers_ = cell_labels, centers
         # Where cells were not given, every sample is in the nearest one already.
         if self.consolidate and not (self.assign == "cell" and isinstance(self.init, str)):
             labels = self._nearest(X)
@@ -362,6 +391,7 @@ class UnmaskingClustering(
         self._check_settings()
         for name in ("n_clusters", "n_initial", "n_candidates", "max_per_cluster"):
             _check_whole(name, getattr(self, name), none=name != "n_initial")
+        _check_whole("n_divisions", self.n_divisions)
         _check_whole("n_copies", self.n_copies, least=3)
         if self.max_per_cluster is not None and self.max_per_cluster < 4:
             raise InputError(f"max_per_cluster must be at least 4, got {self.max_per_cluster}.")

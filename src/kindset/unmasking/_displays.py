@@ -99,7 +99,7 @@ class CellDendrogramDisplay:
     @classmethod
     def from_estimator(cls, model: UnmaskingClustering, *, ax: "Axes | None" = None) -> Self:
         """Draw the tree of a fitted clustering."""
-        return cls(model.merge_tree_, model.cell_labels_).plot(ax)
+        return cls(model.merge_tree_, model.cell_labels_[: model.division_sizes_[0]]).plot(ax)
 
     def plot(self, ax: "Axes | None" = None) -> Self:
         """Draw, on `ax` if given; return the display."""
@@ -253,7 +253,7 @@ class MergeScoreDisplay:
         )  # fmt: skip
         ax.invert_xaxis()
         ax.set_xlabel("Clusters left after the merge")
-        ax.set_ylabel("Score: 1 − mean accuracy")
+        ax.set_ylabel("Score (high: hard to tell apart)")
         ax.spines[["top", "right"]].set_visible(False)
         return self
 

@@ -8,16 +8,18 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import linkage
-from scipy.sparse import csr_array, dia_array
+from scipy.sparse import block_array, csr_array, dia_array
 from scipy.sparse.linalg import eigsh
 from scipy.spatial.distance import squareform
 from sklearn.cluster import KMeans
 
 from kindset._interrupt import check_interrupt
+from kindset.unmasking._cells import Cells, means
 from kindset.unmasking._merging import Hierarchy, candidate_pairs
 from kindset.unmasking._pairs import FloatArray, Halves, IntArray, Unmasking, split
 
 _LEAST = 1e-3
+_OVERLAP = 3.0  # weight of shared samples, in all, to that of the scores
 _STARTS = 5
 _FINER = (1, 2, 3, 4)
 _MOST_CLUSTERS = 12
@@ -25,7 +27,7 @@ _MOST_CLUSTERS = 12
 
 def cluster_graph(
     X: NDArray[Any],
-    members: list[IntArray],
+    divisions: list[Cells],
     unmasking: Unmasking,
     *,
     cut: str,
@@ -33,14 +35,16 @@ def cluster_graph(
     n_candidates: int | None,
     max_size: int | None,
     rng: np.random.RandomState,
-) -> tuple[Hierarchy, int]:
-    """Join cells as communities; return the merges of all and the number of communities.
+) -> tuple[Hierarchy, IntArray]:
+    """Join the cells of one or several divisions of the same samples as communities.
+
+    Cells of one division are joined by edges with their scores, cells of two by the samples that
+    they share.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
-    members : list of ndarray
-        The samples of each cell.
+    divisions : list of Cells
     unmasking : Unmasking
         How pairs are scored.
     cut : str
@@ -53,19 +57,44 @@ def cluster_graph(
         Largest number of samples of a group that take part in its scores.
     rng : RandomState
         Draws the halves and the starts of the cut.
+
+    Returns
+    -------
+    hierarchy : Hierarchy
+        The merges of the cells of the first division.
+    labels : ndarray of shape (n_cells,)
+        The community of each cell, division after division.
     """
-    halves = [split(rows, rng, max_size) for rows in members]
-    centers = np.stack([X[rows].mean(axis=0) for rows in members])
-    edges = candidate_pairs(centers, n_candidates)
-    if len(edges) == 0:
-        return Hierarchy(np.empty((0, 4)), np.empty(0), np.empty((0, unmasking.n_iterations))), 1
-    graph = build_graph(len(members), edges, unmasking.scores(X, halves, edges, "Cells"))
-    labels = CUTS[cut](graph, n_clusters, rng, unmasking.n_jobs)
-    tree = graph_tree(graph, labels)
-    groups, pairs = _merged_groups(tree, members, max_size, rng)
+    graphs = []
+    for number, cells in enumerate(divisions):
+        halves = [split(rows, rng, max_size) for rows in cells.members()]
+        edges = candidate_pairs(means(X, cells.labels, len(cells)), n_candidates)
+        title = f"Cells {number + 1}/{len(divisions)}"
+        scores = unmasking.scores(X, halves, edges, title)
+        graphs.append(build_graph(len(cells), edges, scores))
+    labels = np.zeros(sum(map(len, divisions)), dtype=np.int64)
+    if len(labels) > len(divisions):
+        labels = CUTS[cut](join_graphs(graphs, divisions), n_clusters, rng, unmasking.n_jobs)
+    tree = graph_tree(graphs[0], labels[: len(divisions[0])])
+    groups, pairs = _merged_groups(tree, divisions[0].members(), max_size, rng)
     curves = unmasking.curves(X, groups, pairs, "Merges")
-    scores = 1 - (tree[:, 2] - (tree[:, 2] > 1))
-    return Hierarchy(tree, scores, curves), len(np.unique(labels))
+    return Hierarchy(tree, 1 - (tree[:, 2] - (tree[:, 2] > 1)), curves), labels
+
+
+def join_graphs(graphs: list[csr_array], divisions: list[Cells]) -> csr_array:
+    """Join the graphs of several divisions by the samples that their cells share."""
+    if len(graphs) == 1:
+        return graphs[0]
+    shares = []
+    for cells in divisions:
+        n, sizes = len(cells.labels), np.bincount(cells.labels, minlength=len(cells))
+        values = 1 / np.sqrt(sizes[cells.labels])
+        shares.append(csr_array((values, (np.arange(n), cells.labels)), shape=(n, len(cells))))
+    inside = block_array([[g if i == j else None for j in range(len(graphs))]
+                          for i, g in enumerate(graphs)], format="csr")  # fmt: skip
+    between = block_array([[None if a is b else a.T @ b for b in shares] for a in shares],
+                          format="csr")  # fmt: skip
+    return csr_array(inside + between * (_OVERLAP * inside.sum() / between.sum()))
 
 
 def _merged_groups(

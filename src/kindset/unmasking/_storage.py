@@ -19,9 +19,9 @@ VERSION = 1
 
 _ARRAYS = (
     "labels_", "cluster_centers_", "initial_labels_", "cell_centers_", "cell_labels_",
-    "merge_tree_", "merge_scores_", "curves_",
+    "division_sizes_", "merge_tree_", "merge_scores_", "curves_",
 )  # fmt: skip
-_LABELS = ("labels_", "initial_labels_", "cell_labels_")
+_WHOLES = ("labels_", "initial_labels_", "cell_labels_", "division_sizes_")
 
 
 def save_unmasking(model: UnmaskingClustering, path: str | os.PathLike[str]) -> None:
@@ -133,23 +133,24 @@ def _restore(document: dict[str, Any], arrays: dict[str, Any]) -> UnmaskingClust
 def _check(model: UnmaskingClustering, arrays: dict[str, Any]) -> None:
     """Refuse what is no clustering, whoever wrote it."""
     n_clusters, n_features = arrays["cluster_centers_"].shape
-    n_cells, n_samples = len(arrays["cell_labels_"]), len(arrays["labels_"])
+    n_samples, sizes = len(arrays["labels_"]), arrays["division_sizes_"]
+    n_cells, n_merges = int(sizes.sum()), int(sizes[0]) - 1
     shapes = {
         "labels_": (n_samples,), "initial_labels_": (n_samples,), "cell_labels_": (n_cells,),
         "cluster_centers_": (n_clusters, n_features), "cell_centers_": (n_cells, n_features),
-        "merge_tree_": (n_cells - 1, 4), "merge_scores_": (n_cells - 1,),
-        "curves_": (n_cells - 1, model.n_iterations),
+        "division_sizes_": (len(sizes),), "merge_tree_": (n_merges, 4),
+        "merge_scores_": (n_merges,), "curves_": (n_merges, model.n_iterations),
     }  # fmt: skip
     for name, shape in shapes.items():
         array = arrays[name]
         if array.shape != shape:
             raise ValueError(f"{name} has shape {array.shape}, not {shape}")
-        if array.dtype.kind != ("i" if name in _LABELS else "f"):
+        if array.dtype.kind != ("i" if name in _WHOLES else "f"):
             raise ValueError(f"{name} does not hold numbers of the right kind")
         if not np.isfinite(array).all():
             raise ValueError(f"{name} holds NaN or infinite numbers")
     for name, most in (
-        ("labels_", n_clusters), ("cell_labels_", n_clusters), ("initial_labels_", n_cells)
+        ("labels_", n_clusters), ("cell_labels_", n_clusters), ("initial_labels_", n_merges + 1)
     ):  # fmt: skip
         if not ((arrays[name] >= 0) & (arrays[name] < most)).all():
             raise ValueError(f"{name} is out of its range")
