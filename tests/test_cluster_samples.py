@@ -81,16 +81,49 @@ def test_a_sweep_goes_on_with_what_is_sound(kindset, table, folder):
     arguments = ("cluster", "rows.csv", "-m", "kmeans", "-k", "2:4", *COLUMNS, "--out", "sweep")
     assert kindset(*arguments)[0] == 0
     (folder / "sweep" / "kmeans-k2-seed0" / "labels.npy").write_bytes(b"torn")
-    (folder / "sweep" / ".kmeans-k3-seed0.abc").mkdir()
+    (folder / "sweep" / ".kmeans-k2-seed0.abc").mkdir()
     _, _, err = kindset(*arguments)
     assert err.count("there already") == 2
     assert len(load_runs([folder / "sweep"])) == 3
     assert not list(folder.glob("sweep/.*"))
+
+
+def test_a_sweep_keeps_runs_of_other_settings(kindset, table, folder):
+    arguments = ("cluster", "rows.csv", "-m", "kmeans", "-k", "2:3", *COLUMNS, "--out", "sweep")
+    assert kindset(*arguments)[0] == 0
     _, _, err = kindset(*arguments, "-p", "n_init=3")
     assert err.count("there already") == 0
+    assert len(load_runs([folder / "sweep"])) == 4
+
+
+def test_a_sweep_is_about_one_data_set(kindset, table, folder):
+    arguments = ("cluster", "rows.csv", "-m", "kmeans", "-k", "2:3", *COLUMNS, "--out", "sweep")
+    assert kindset(*arguments)[0] == 0
+    (folder / "sweep" / "notes.txt").write_text("mine")
     table.iloc[:80].to_csv("rows.csv", index=False)
-    _, _, err = kindset(*arguments, "-p", "n_init=3")
+    code, _, err = kindset(*arguments)
+    assert code == 2
+    assert "holds runs of other data" in err
+    assert len(load_runs([folder / "sweep"])[0]) == 90
+    code, _, err = kindset(*arguments, "--embedding", "pac:2", "--force")
+    assert code == 2
+    assert len(load_runs([folder / "sweep"])) == 2, "a typing error deletes nothing"
+    more = [*arguments[:5], "3:4", *arguments[6:], "--force"]
+    code, _, err = kindset(*more)
+    assert code == 0, err
+    runs = load_runs([folder / "sweep"])
+    assert [(len(run), run.n_clusters) for run in runs] == [(80, 3), (80, 4)]
+    assert (folder / "sweep" / "notes.txt").exists()
+
+
+def test_other_labels_or_ids_are_not_taken_for_the_same(kindset, table, folder):
+    arguments = ("cluster", "rows.csv", "-m", "kmeans", "-k", "2:3", "--out", "sweep")
+    without = ("--exclude", "who,kind")
+    assert kindset(*arguments, *without)[0] == 0
+    code, out, err = kindset(*arguments, *COLUMNS, "--json")
+    assert code == 0
     assert err.count("there already") == 0
+    assert "ACC" in json.loads(out)["runs"][0]
 
 
 def test_interrupted_sweep(kindset, table, folder, monkeypatch, ctrl_c):
@@ -212,6 +245,15 @@ def test_scale(kindset, table, folder):
         (["rows.csv", "-m", "kmeans", "-k", 2, *COLUMNS, "--scale", "log"], "--scale must be"),
         (["rows.csv", "-m", "dti-kmeans", "-k", 2, *COLUMNS], "clusters images"),
         (["rows.csv", "-m", "bos", "-k", 2, *COLUMNS, "--seeds", "1,2"], "not for bos"),
+        (["rows.csv", "-m", "kmeans", "-k", 2, *COLUMNS, "--starts", 3], "--starts is for surveys"),
+        (["rows.csv", "-m", "kmeans", "-k", 2, *COLUMNS, "--size", 3], "--size is for folders"),
+        (["nan.npy", "-m", "kmeans", "-k", 2, "--columns", "a"], "--columns is for tables"),
+        (["rows.csv", "-m", "kmeans", "-k", 2, *COLUMNS, "-p", "n_clusters=5"], "say it with -k"),
+        (["rows.csv", "-m", "kmeans", "-k", 2, *COLUMNS, "-p", "n_init=foo"], "n_init"),
+        (["rows.csv", "-m", "kmeans", "-k", "2:900000000", *COLUMNS], "at most 1000 will do"),
+        (["taken.csv", "-m", "kmeans", "-k", 2, "--id-column", "cluster"], "cannot be called"),
+        (["rows.csv", "-m", "kmeans", "-k", 2, *COLUMNS, "--out", "."], "cannot be the current"),
+        (["void/x.csv", "-m", "kmeans", "-k", 2, "--out", "void", "--force"], "lies in the output"),
         (["gaps.csv", "-m", "kmeans", "-k", 2], "column 'a' has no number in row 2"),
         (["same.csv", "-m", "kmeans", "-k", 2], "all samples of same are equal"),
         (["nan.npy", "-m", "kmeans", "-k", 2], "first in sample 2"),
@@ -234,6 +276,7 @@ def test_wrong_input(kindset, table, folder, arguments, message):
     np.savez("uneven.npz", X=np.eye(4), labels=np.arange(3))
     (folder / "torn.npz").write_bytes(b"PK\x03\x04")
     (folder / "void").mkdir()
+    (folder / "taken.csv").write_text("cluster,b\n1,2\n2,3\n4,5\n")
     before = sorted(folder.iterdir())
     code, out, err = kindset("cluster", *arguments)
     assert code == 2, err
@@ -304,6 +347,40 @@ def test_prediction_of_new_images(kindset, pictures, folder, method):
     code, out, err = kindset("predict", "run", "pics", "--json")
     assert code == 0, err
     assert json.loads(out)["n_rows"] == 20
+
+
+def test_prediction_crops_as_before(kindset, folder):
+    rng = np.random.default_rng(0)
+    (folder / "wide").mkdir()
+    for i in range(30):
+        picture = rng.integers(0, 256, size=(8, 24)).astype(np.uint8)
+        picture[:, 8:16] = 250 if i % 3 else 5
+        Image.fromarray(picture).save(folder / "wide" / f"{i:02d}.png")
+    arguments = ("-m", "unmasking", "-k", 2, "--size", 8, "--crop", "--out", "run")
+    assert kindset("cluster", "wide", *arguments)[0] == 0
+    assert kindset("predict", "run", "wide", "--out", "new.csv")[0] == 0
+    pd.testing.assert_frame_equal(pd.read_csv("new.csv"), pd.read_csv("run/clusters.csv"))
+
+
+def test_interrupted_training_is_no_finished_run(kindset, pictures, folder, monkeypatch):
+    from kindset.images import DTIKMeans
+
+    fit = DTIKMeans.fit_predict
+
+    def interrupted(self, X, y=None):
+        labels = fit(self, X)
+        self.interrupted_ = True
+        return labels
+
+    monkeypatch.setattr(DTIKMeans, "fit_predict", interrupted)
+    quick = ("cluster", "pics", "-m", "dti-kmeans", "-p", "max_epochs=2", "--transforms", "affine")
+    code, out, _ = kindset(*quick, "-k", 2, "--out", "one")
+    assert code == 130
+    assert "Interrupted: this is the best" in out
+    code, _, err = kindset(*quick, "-k", "2:3", "--out", "many")
+    assert code == 130
+    assert "0 of 2 runs are there" in err
+    assert not list(folder.glob("many/*/run.json"))
 
 
 def test_prediction_of_rows(kindset, table, folder):

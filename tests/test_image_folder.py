@@ -104,6 +104,16 @@ def test_what_cannot_be_read_is_listed(tmp_path, ramp):
     assert dict(data.skipped)["text.jpg"] == "it is not an image, or damaged"
 
 
+def test_only_the_formats_we_name(tmp_path, ramp):
+    """Pillow would start a program to read some others, whatever the file is called."""
+    save(tmp_path / "good.png", ramp)
+    Image.fromarray(ramp).save(tmp_path / "drawing.eps")
+    (tmp_path / "drawing.eps").rename(tmp_path / "drawing.png")
+    assert load_image_folder(tmp_path).skipped == [
+        ("drawing.png", "it is not an image, or damaged")
+    ]
+
+
 def test_bombs_are_not_decoded(tmp_path, ramp, monkeypatch):
     save(tmp_path / "good.png", ramp)
     Image.new("1", (2000, 2000)).save(tmp_path / "bomb.png")

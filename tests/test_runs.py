@@ -81,6 +81,30 @@ def test_exhibits_that_are_missing(tmp_path):
         Run.load(tmp_path / "run")
 
 
+@pytest.mark.parametrize("name", ["versions", "details", "model", "metrics", "exhibits"])
+def test_fields_of_the_wrong_kind(tmp_path, name):
+    make_run().save(tmp_path / "run")
+    document = json.loads((tmp_path / "run" / "run.json").read_text())
+    document[name] = 7
+    (tmp_path / "run" / "run.json").write_text(json.dumps(document))
+    with pytest.raises(InputError, match=f"damaged: '{name}' is missing or wrong"):
+        Run.load(tmp_path / "run")
+
+
+def test_runs_being_written_are_not_read(tmp_path):
+    Run(LABELS, name="whole").save(tmp_path / "whole")
+    Run(LABELS, name="part").save(tmp_path / "part")
+    (tmp_path / "part").rename(tmp_path / ".part.abc")
+    assert [run.name for run in load_runs(tmp_path)] == ["whole"]
+
+
+def test_only_our_folders_are_replaced(tmp_path):
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "run.json").write_text("{}")
+    with pytest.raises(InputError, match="did not write"):
+        make_run().save(tmp_path / "theirs", force=True)
+
+
 def test_short_repr():
     assert repr(Run(LABELS, name="mine")) == "Run('mine', 3 clusters of 5 samples)"
 

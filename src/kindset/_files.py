@@ -1,5 +1,6 @@
 """Writing that is never seen half done: beside the place first, then moved there in one step."""
 
+import json
 import os
 import shutil
 import tempfile
@@ -9,8 +10,8 @@ from pathlib import Path
 
 from kindset.exceptions import InputError
 
-MARKERS = ("run.json", "compare.json", "sweep.json", "demo.json")
-"""Every output folder has one of these files; a folder without is not ours to replace."""
+MARKERS = {"run.json": "format", "compare.json": "rankings", "sweep.json": "kindset"}
+"""Every output folder has one of these files, with this key; another is not ours to replace."""
 
 
 def write_text(path: Path, text: str) -> None:
@@ -45,12 +46,25 @@ def check_output_folder(path: Path, *, force: bool) -> None:
         return
     if not path.is_dir():
         raise InputError(f"{path} is a file; choose another.")
-    if not any(path.iterdir()):
-        return
-    if not any((path / marker).exists() for marker in MARKERS):
+    if all(item.name.endswith(".part") for item in path.iterdir()):
+        return  # empty, or left so by a process that was killed
+    if not is_ours(path):
         raise InputError(f"{path} holds files that Kindset did not write; choose another.")
     if not force:
         raise InputError(f"{path} exists already; choose another, or replace it (--force).")
+
+
+def is_ours(path: Path) -> bool:
+    """Whether Kindset wrote this folder."""
+    for marker, key in MARKERS.items():
+        try:
+            if key in json.loads((path / marker).read_text(encoding="utf-8")):
+                return True
+        except ValueError:  # damaged; a run also has its labels
+            return (path / "labels.npy").exists()
+        except (OSError, TypeError):
+            continue
+    return False
 
 
 @contextmanager

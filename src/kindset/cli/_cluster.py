@@ -57,7 +57,9 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
         if key not in known:
             raise InputError(f"{path}: there is no option --{key}.")
         if key == "param" and isinstance(value, dict):
-            value = [f"{name}={json.dumps(item)}" for name, item in value.items()]
+            value = [f"{name}={json.dumps(item, default=str)}" for name, item in value.items()]
+        elif key == "param" and isinstance(value, list):
+            value = [str(item) for item in value]
         elif isinstance(value, list):
             value = ",".join(map(str, value))
         defaults[known[key]] = value if isinstance(value, (bool, list)) else str(value)
@@ -65,7 +67,42 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
     return path
 
 
+_BELONGS = {
+    "surveys": ("levels", "weight_column", "criterion", "starts"),
+    "tables": ("columns", "exclude", "id_column", "missing"),
+    "tables of numbers": ("scale",),
+    "folders of images": ("size", "crop", "colours"),
+    "methods other than those for surveys": ("seeds", "param", "embedding"),
+    "dti-kmeans and dti-gmm": ("transforms",),
+    "tables and folders": ("label_column",),
+}
+"""What each option is for; those of all methods and data are not listed."""
+
+
+def _check_options(context: typer.Context, data: Path, method: str) -> None:
+    """Refuse an option that would be ignored."""
+    survey = method in _survey.METHODS
+    folder, array = data.is_dir(), data.suffix.lower() in (".npy", ".npz")
+    table = not folder and not array
+    fits = {
+        "surveys": survey,
+        "tables": table,
+        "tables of numbers": table and not survey,
+        "folders of images": folder,
+        "methods other than those for surveys": not survey,
+        "dti-kmeans and dti-gmm": method.startswith("dti"),
+        "tables and folders": not array,
+    }
+    for kind, names in _BELONGS.items():
+        for name in names:
+            source = context.get_parameter_source(name)
+            if not fits[kind] and source is not None and source.name != "DEFAULT":
+                option = f"--{name.replace('_', '-')}"
+                raise InputError(f"{option} is for {kind}, not for {method} of {data}.")
+
+
 def cluster(
+    context: typer.Context,
     data: Annotated[
         Path,
         typer.Argument(
@@ -192,12 +229,14 @@ def cluster(
     give a folder of runs and a ranking of them; started again, it goes on where it was interrupted.
     For surveys a criterion chooses among several numbers.
     """
+    if method not in (*_survey.METHODS, *METHODS):
+        known = ", ".join([*_survey.METHODS, *METHODS])
+        raise InputError(f"--method must be one of {known}, not {method!r}.")
+    _check_options(context, data, method)
     folder = out or Path(f"{data.resolve().stem}-{method}")
+    if data.resolve().is_relative_to(folder.resolve()) and folder.resolve() != Path.cwd():
+        raise InputError(f"{data} lies in the output folder {folder}; choose another --out.")
     if method in _survey.METHODS:
-        if seeds is not None or param or embedding is not None:
-            raise InputError(
-                f"--seeds, --param and --embedding are not for {method}; see --starts and --seed."
-            )
         if criterion not in CRITERIA:
             raise InputError(
                 f"--criterion must be one of {', '.join(CRITERIA)}, not {criterion!r}."
@@ -217,9 +256,6 @@ def cluster(
         survey = _survey.read_survey(data, told, Codebook.read(levels))
         _cluster_survey(survey, how, folder, force=force, as_json=as_json)
         return
-    if method not in METHODS:
-        known = ", ".join([*_survey.METHODS, *METHODS])
-        raise InputError(f"--method must be one of {known}, not {method!r}.")
     parameters = read_parameters(param or [])
     if transforms is not None:
         parameters["transforms"] = "auto" if transforms == "auto" else read_names(transforms)
@@ -282,18 +318,28 @@ def _cluster_samples(
             write_samples(run, clusterer.samples, stage)
         runs = [run]
     else:
-        open_sweep(folder, force=force)
         jobs = [clusterer.job(setting) for setting in settings]
-        runs = finish(folder, jobs, say=partial(typer.echo, err=True))
+        open_sweep(folder, clusterer.samples.data.sha256, force=force)
+        runs = finish(folder, jobs, say=partial(typer.echo, err=True), force=force)
     if as_json:
         typer.echo(json.dumps({"runs": [_facts(run) for run in runs], "out": str(folder)}))
-        return
-    if len(runs) == 1:
+    elif len(runs) == 1:
         typer.echo(f"\n{summarise(runs[0], clusterer.samples)}\n\nWritten to {folder}/")
+    else:
+        _rank(runs, clusterer.n_jobs)
+        typer.echo(f"Written to {folder}/; look closer: kindset report {folder}")
+    if any(run.details["interrupted"] for run in runs):
+        raise typer.Exit(130)
+
+
+def _rank(runs: Sequence[Run], n_jobs: int) -> None:
+    try:
+        comparison = compare_runs(runs, ["silhouette"], n_jobs=n_jobs)
+    except InputError as error:  # the runs themselves are sound
+        typer.echo(f"The runs cannot be ranked: {error}", err=True)
         return
     typer.echo("")
-    show_comparison(compare_runs(runs, ["silhouette"], n_jobs=clusterer.n_jobs))
-    typer.echo(f"Written to {folder}/; look closer: kindset report {folder}")
+    show_comparison(comparison)
 
 
 def _facts(run: Run) -> dict[str, Any]:

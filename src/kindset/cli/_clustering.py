@@ -3,7 +3,6 @@
 import sys
 import time
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +11,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from kindset._files import write_text
-from kindset.cli._embeddings import embed
+from kindset.cli._embeddings import embed, read_embedding
 from kindset.cli._exhibits import Found, describe
 from kindset.cli._methods import METHODS, Setting
 from kindset.cli._samples import Samples
 from kindset.cli._sweep import Job
 from kindset.evaluation import adjusted_rand, clustering_accuracy, normalized_mutual_info
 from kindset.exceptions import InputError
-from kindset.runs import Fingerprint, Run, can_store, fingerprint
+from kindset.runs import Run, can_store
 
 TRUTHS = {"ARI": adjusted_rand, "NMI": normalized_mutual_info, "ACC": clustering_accuracy}
 
@@ -34,11 +33,6 @@ class Clusterer:
     progress: bool = True
     command: list[str] | None = None
 
-    @cached_property
-    def data(self) -> Fingerprint:
-        """The fingerprint of the samples."""
-        return fingerprint(self.samples.X)
-
     def check(self, setting: Setting) -> None:
         """Refuse, before any work, what cannot be done."""
         method = METHODS[setting.method]
@@ -50,6 +44,8 @@ class Clusterer:
             )
         if method.pixels and setting.embedding is not None:
             raise InputError(f"--embedding: {setting.method} works on the images themselves.")
+        if setting.embedding is not None:
+            read_embedding(setting.embedding, self.samples.X.reshape(n, -1).shape)
         if setting.k > n:
             raise InputError(f"-k {setting.k}: there are only {n} samples.")
         method.build(setting, n_jobs=self.n_jobs, verbose=False)
@@ -71,16 +67,22 @@ class Clusterer:
         return Run(
             labels=found.labels,
             # The space of a method that aligns images is that of the distances after alignment.
-            space=np.asarray(distances if method.pixels else X, dtype=np.float32),
+            space=distances if method.pixels else X,
             name=setting.name,
             method=setting.method,
             parameters=setting.as_parameters(),
             seed=setting.seed,
-            data=self.data,
+            data=self.samples.data,
             timings={"embedding": embedded - start, "fit": fitted - embedded},
             metrics=self._metrics(found),
             command=self.command or ["kindset", *sys.argv[1:]],
-            details={"title": method.title, "about": self.about, **details},
+            details={
+                "title": method.title,
+                "about": self.about,
+                "source": self.samples.source,
+                "interrupted": bool(getattr(model, "interrupted_", False)),
+                **details,
+            },
             exhibits=exhibits,
             model=model if setting.embedding is None and can_store(model) else None,
         )
@@ -90,6 +92,8 @@ class Clusterer:
 
         def make(folder: Path) -> Run:
             run = self.run(setting)
+            if run.details["interrupted"]:
+                raise KeyboardInterrupt
             write_samples(run, self.samples, folder)
             return run
 
@@ -98,7 +102,7 @@ class Clusterer:
             "parameters": setting.as_parameters(),
             "seed": setting.seed,
         }
-        return Job(setting.folder, wanted, self.data, make)
+        return Job(setting.folder, wanted, self.samples.data, self.samples.source, make)
 
     def _metrics(self, found: Found) -> dict[str, float]:
         metrics = {}
@@ -139,6 +143,8 @@ def summarise(run: Run, samples: Samples) -> str:
         f"{run.n_clusters} clusters by {run.details['title']} ({run.name}), "
         f"{sum(run.timings.values()):.1f} s",
     ]
+    if run.details["interrupted"]:
+        lines.append("Interrupted: this is the best that was found until then.")
     known = ", ".join(f"{key} {run.metrics[key]:.3f}" for key in TRUTHS if key in run.metrics)
     if known:
         lines.append(f"Against the known labels: {known}")

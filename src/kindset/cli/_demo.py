@@ -54,10 +54,11 @@ def demo(
 
     Started again, it goes on with what is there already.
     """
-    open_sweep(out, force=force)
+    open_sweep(out, "demo", force=force)
     say = partial(typer.echo, err=False)
     say(f"1. {_SURVEY} Which kinds are there?\n")
-    surveys = finish(out, [_survey_job(method, jobs) for method in ("bos", "god")], say=say)
+    survey_jobs = [_survey_job(method, jobs) for method in ("bos", "god")]
+    surveys = finish(out, survey_jobs, say=say, force=force)
     best = min(surveys, key=lambda run: run.metrics["icl"])
     say(f"\n{_segments(best)}\n")
     say(f"2. {_DIGITS}\n")
@@ -84,7 +85,9 @@ def _survey_job(method: str, n_jobs: int) -> Job:
             raise KeyboardInterrupt
         return _survey.write_survey(result, folder)
 
-    return Job(f"survey-{method}", {"method": method, "seed": 0}, fingerprint(data.data), make)
+    wanted = {"method": method, "seed": options.seed}
+    source = f"{options.n_components} {options.criterion} {options.n_init}"
+    return Job(f"survey-{method}", wanted, fingerprint(data.data), source, make)
 
 
 def _segments(run: Run) -> str:

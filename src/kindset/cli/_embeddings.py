@@ -1,5 +1,6 @@
 """Spaces of fewer dimensions to cluster in, by name; a new one is one function."""
 
+import re
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -38,18 +39,24 @@ EMBEDDINGS: dict[str, Callable[[Space, int, int], Space]] = {
 }
 
 
-def embed(X: Space, name: str | None, seed: int) -> Space:
-    """Return the space that a text such as "pca:20" names; the data themselves without one."""
-    if name is None:
-        return X
+def read_embedding(name: str, shape: tuple[int, ...]) -> tuple[str, int]:
+    """Read a text such as "pca:20" for data of this shape."""
     kind, _, number = name.partition(":")
-    if kind not in EMBEDDINGS or not number.isdigit() or int(number) < 1:
+    if kind not in EMBEDDINGS or not re.fullmatch("[1-9][0-9]{0,5}", number):
         raise InputError(
             f"--embedding takes {' or '.join(f'{known}:N' for known in EMBEDDINGS)} with a number "
             f"of dimensions, such as pca:20, not {name!r}."
         )
-    if int(number) > min(X.shape):
+    if int(number) > min(shape):
         raise InputError(
-            f"--embedding {name}: there are only {X.shape[1]} columns and {X.shape[0]} samples."
+            f"--embedding {name}: there are only {shape[1]} columns and {shape[0]} samples."
         )
-    return EMBEDDINGS[kind](X, int(number), seed)
+    return kind, int(number)
+
+
+def embed(X: Space, name: str | None, seed: int) -> Space:
+    """Return the space that a text such as "pca:20" names; the data themselves without one."""
+    if name is None:
+        return X
+    kind, number = read_embedding(name, X.shape)
+    return EMBEDDINGS[kind](X, number, seed)

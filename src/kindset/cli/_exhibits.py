@@ -40,6 +40,7 @@ def describe(
     if samples.features is not None:
         details["columns"] = samples.features
     if samples.kind == "images":
+        details["crop"] = samples.crop
         details["scaling"] = asdict(Scaling.pixels(samples.X))
     elif samples.scaling is not None:
         details["scaling"] = asdict(samples.scaling)

@@ -1,6 +1,8 @@
 """The methods that cluster rows of numbers or images; a new one is one entry."""
 
+import hashlib
 import inspect
+import json
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -48,7 +50,10 @@ class Method:
         except ImportError as error:
             raise InputError(f"--method {setting.method}: {error}.") from error
         known = inspect.signature(kind).parameters
+        options = {self.number: "-k", "random_state": "--seed", "n_jobs": "--jobs"}
         for parameter in setting.parameters:
+            if parameter in options:
+                raise InputError(f"--param {parameter}: say it with {options[parameter]}.")
             if parameter not in known:
                 raise InputError(
                     f"--param {parameter}: {setting.method} has {', '.join(sorted(known))}."
@@ -61,7 +66,13 @@ class Method:
             "verbose": int(verbose) if module.startswith("kindset") else 0,
             **setting.parameters,
         }
-        return kind(**{key: value for key, value in wanted.items() if key in known})
+        model = kind(**{key: value for key, value in wanted.items() if key in known})
+        if module.startswith("sklearn"):  # ours tell in words of their own when they are fitted
+            try:
+                model._validate_params()
+            except ValueError as error:
+                raise InputError(f"--param: {error}") from error
+        return model
 
 
 METHODS: dict[str, Method] = {
@@ -105,7 +116,9 @@ class Setting:
     def folder(self) -> str:
         """What to call the run's folder, among others."""
         space = "" if self.embedding is None else f"{self.embedding.replace(':', '')}-"
-        return f"{space}{self.method}-k{self.k}-seed{self.seed}"
+        told = json.dumps(self.parameters, sort_keys=True, default=str)
+        mark = f"-{hashlib.sha256(told.encode()).hexdigest()[:6]}" if self.parameters else ""
+        return f"{space}{self.method}-k{self.k}-seed{self.seed}{mark}"
 
     def as_parameters(self) -> dict[str, Any]:
         """Return all that decides the result, as a run writes it down."""

@@ -7,6 +7,8 @@ import typer
 
 from kindset.exceptions import InputError
 
+_MAX_NUMBERS = 1000
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an earlier output.")]
@@ -39,14 +41,16 @@ def read_range(text: str) -> list[int]:
     """Read a number of clusters, "4", or an inclusive range of them, "2:8"."""
     low, colon, high = text.partition(":")
     try:
-        numbers = list(range(int(low), int(high if colon else low) + 1))
+        numbers = range(int(low), int(high if colon else low) + 1)
     except ValueError:
-        numbers = []
+        numbers = range(0)
     if not numbers or numbers[0] < 1:
         raise InputError(
             f"-k takes a number of clusters such as 4, or a range such as 2:8, not {text!r}."
         )
-    return numbers
+    if len(numbers) > _MAX_NUMBERS:
+        raise InputError(f"-k {text} names {len(numbers)} numbers; at most {_MAX_NUMBERS} will do.")
+    return list(numbers)
 
 
 def read_names(text: str | None) -> list[str] | None:

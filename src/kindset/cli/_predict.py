@@ -50,6 +50,8 @@ def predict(
         result = _predict_survey(fitted, data, id_column, marks)
     else:
         assert run is not None
+        if missing is not None:
+            raise InputError("--missing is for surveys; this method takes no gaps.")
         result = _predict_samples(run, data, SampleOptions(ids=id_column, progress=not as_json))
     _give(result, out, as_json=as_json)
 
@@ -87,6 +89,7 @@ def _predict_samples(run: Run, data: Path, options: SampleOptions) -> pd.DataFra
         columns=run.details.get("columns"),
         ids=options.ids,
         size=f"{shape[0]}x{shape[1]}" if is_images else None,
+        crop=bool(run.details.get("crop")),
         mode="colour" if len(shape) == 3 else "grey",
         progress=options.progress,
     )

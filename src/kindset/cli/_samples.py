@@ -1,8 +1,10 @@
 """Reading what is clustered by its numbers or its pixels: tables, arrays, folders of pictures."""
 
+import hashlib
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +16,7 @@ from kindset._arrays import as_label_array
 from kindset.cli._tables import Reading, keep_columns, read_table, take_column, take_ids
 from kindset.datasets import load_image_folder
 from kindset.exceptions import InputError
-from kindset.runs import read_archive, read_array
+from kindset.runs import fingerprint, read_archive, read_array
 
 Kind = Literal["features", "images"]
 _DATA_NAMES = ("X", "x", "data", "images", "features", "embedding")
@@ -70,6 +72,10 @@ class Samples:
         Known labels, to compare with only.
     scaling : Scaling or None
         What was done to the columns.
+    crop : bool
+        Whether images were cropped to their size.
+    data : Fingerprint
+        Of what was read.
     """
 
     X: NDArray[Any]
@@ -78,19 +84,34 @@ class Samples:
     features: list[str] | None = None
     truth: NDArray[Any] | None = None
     scaling: "Scaling | None" = None
+    crop: bool = False
+
+    def __post_init__(self) -> None:
+        # Of what was read: runs on the same data in different scales can be compared.
+        self.data = fingerprint(self.X)
+
+    @property
+    def source(self) -> str:
+        """What tells apart samples that look alike: their ids, labels, columns and scaling."""
+        told = [self.ids.name, *self.ids, self.features, self.scaling, self.name, self.crop]
+        told += [] if self.truth is None else self.truth.tolist()
+        return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
 
     @property
     def kind(self) -> Kind:
         """Whether the samples are images or rows of numbers."""
         return "features" if self.X.ndim == 2 else "images"
 
-    @property
+    @cached_property
     def rows(self) -> NDArray[Any]:
         """The samples as rows of numbers, (N, d); pixels from 0 to 1, in single precision."""
         if self.kind == "features":
             return self.X
-        flat = self.X.reshape(len(self.X), -1)
-        return Scaling.pixels(self.X)(flat).astype(np.float32)
+        rows = self.X.reshape(len(self.X), -1).astype(np.float32)
+        scaling = Scaling.pixels(self.X)
+        rows -= np.float32(scaling.mean[0])
+        rows /= np.float32(scaling.spread[0])
+        return rows
 
 
 @dataclass(frozen=True)
@@ -150,7 +171,7 @@ def _read_folder(path: Path, options: SampleOptions) -> Samples:
         raise InputError("for a folder of images, --label-column can only be `folder`.")
     if options.truth == "folder" and truth is None:
         raise InputError(f"--label-column folder: all images of {path} lie in one folder.")
-    return Samples(data.images, ids, path.resolve().name, truth=truth)
+    return Samples(data.images, ids, path.resolve().name, truth=truth, crop=options.crop)
 
 
 def _read_size(text: str | None) -> int | tuple[int, int] | None:
@@ -203,7 +224,7 @@ def _one_of(names: Sequence[str], arrays: dict[str, Any], path: Path) -> str:
 def _read_table(path: Path, options: SampleOptions) -> Samples:
     named = [name for name in (options.ids, options.truth) if name]
     table = read_table(path, Reading(text_columns=named, missing=list(options.missing)))
-    ids = take_ids(table, options.ids)
+    ids = take_ids(table, options.ids, reserved="cluster")
     truth = take_column(table, options.truth, "--label-column")
     if truth is not None and truth.isna().any():
         raise InputError(
@@ -236,12 +257,12 @@ def _check_column(name: str, column: "pd.Series[Any]") -> None:
 
 
 def _scaled(samples: Samples, scale: str) -> Samples:
+    if (samples.X[:1] == samples.X).all():
+        raise InputError(f"all samples of {samples.name} are equal; there is nothing to cluster.")
     if samples.kind == "images":
         return samples
     X = samples.X.astype(np.float64) if samples.X.dtype.kind != "f" else samples.X
     spread = X.std(axis=0, dtype=np.float64)
-    if not (spread > 0).any():
-        raise InputError(f"all samples of {samples.name} are equal; there is nothing to cluster.")
     if scale == "standard":
         samples.scaling = Scaling.standard(X)
         X = samples.scaling(X)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import typer
 
-from kindset._files import check_output_folder, output_folder, write_text
+from kindset._files import check_output_folder, is_ours, output_folder, write_text
 from kindset._version import __version__
 from kindset.exceptions import InputError
-from kindset.runs import Fingerprint, Run
+from kindset.runs import RUN_FILE, Fingerprint, Run
 
 MARKER = "sweep.json"
 
@@ -28,6 +28,8 @@ class Job:
         What an earlier run must have in common with this one to stand for it.
     data : Fingerprint
         What it is made on.
+    source : str
+        What else must be the same: ids, known labels, columns.
     make : callable
         ``make(folder)`` makes the run, fills its folder, and returns it.
     """
@@ -35,6 +37,7 @@ class Job:
     folder: str
     wanted: dict[str, object]
     data: Fingerprint
+    source: str
     make: Callable[[Path], Run]
 
     def stands(self, path: Path) -> Run | None:
@@ -44,6 +47,7 @@ class Job:
         except InputError:
             return None
         same = all(_plain(getattr(run, key)) == _plain(self.wanted[key]) for key in self.wanted)
+        same = same and run.details.get("source", self.source) == self.source
         made_here = run.versions.get("kindset") == __version__
         return run if same and made_here and run.data == self.data else None
 
@@ -53,30 +57,35 @@ def _plain(value: object) -> object:
     return json.loads(json.dumps(value, default=str))
 
 
-def open_sweep(folder: Path, *, force: bool) -> None:
-    """Make the folder, or get one of an earlier sweep ready to go on."""
-    ours = (folder / MARKER).exists()
+def open_sweep(folder: Path, about: str, *, force: bool) -> None:
+    """Make the folder, or get one of an earlier sweep about the same thing ready to go on."""
+    marker = folder / MARKER
+    ours = marker.exists() and is_ours(folder)
     check_output_folder(folder, force=force or ours)
-    if force and folder.exists():
-        shutil.rmtree(folder)
+    if ours and not force and json.loads(marker.read_text(encoding="utf-8")).get("about") != about:
+        raise InputError(
+            f"{folder} holds runs of other data; choose another, or replace them (--force)."
+        )
     folder.mkdir(parents=True, exist_ok=True)
-    for left_behind in folder.glob(".*.*"):  # by a run that was killed while it was written
-        if left_behind.is_dir():
-            shutil.rmtree(left_behind)
-    write_text(folder / MARKER, json.dumps({"kindset": __version__}) + "\n")
+    write_text(marker, json.dumps({"kindset": __version__, "about": about}) + "\n")
 
 
-def finish(folder: Path, jobs: Sequence[Job], *, say: Callable[[str], None]) -> list[Run]:
+def finish(
+    folder: Path, jobs: Sequence[Job], *, say: Callable[[str], None], force: bool = False
+) -> list[Run]:
     """Make the runs that are not there yet; return all.
 
-    Ctrl-C keeps what is finished, and the next call goes on from there.
+    Ctrl-C keeps what is finished, and the next call goes on from there. With `force` all are made
+    again, and other runs in the folder are removed when that is done.
     """
     runs = []
     for number, job in enumerate(jobs):
         path = folder / job.folder
-        run = job.stands(path) if path.exists() else None
+        run = job.stands(path) if path.exists() and not force else None
         note = "there already"
         if run is None:
+            for left_behind in folder.glob(f".{job.folder}.*"):  # by a process that was killed
+                shutil.rmtree(left_behind, ignore_errors=True)
             try:
                 with output_folder(path, force=True) as stage:
                     run = job.make(stage)
@@ -86,4 +95,12 @@ def finish(folder: Path, jobs: Sequence[Job], *, say: Callable[[str], None]) -> 
             note = f"{sum(run.timings.values()):.1f} s"
         say(f"[{number + 1}/{len(jobs)}] {run.name}: {note}")
         runs.append(run)
+    if force:
+        _remove_others(folder, {job.folder for job in jobs})
     return runs
+
+
+def _remove_others(folder: Path, kept: set[str]) -> None:
+    for path in folder.iterdir():
+        if path.name not in kept and (path / RUN_FILE).exists() and is_ours(path):
+            shutil.rmtree(path)

@@ -196,7 +196,9 @@ def take_column(table: pd.DataFrame, name: str | None, option: str) -> "pd.Serie
     return column
 
 
-def take_ids(table: pd.DataFrame, name: str | None) -> "pd.Series[Any]":
+def take_ids(
+    table: pd.DataFrame, name: str | None, reserved: str = r"segment|p\d+"
+) -> "pd.Series[Any]":
     """Take out the column that identifies the rows; without one, count them from 1."""
     ids = take_column(table, name, "--id-column")
     if ids is None:
@@ -205,7 +207,7 @@ def take_ids(table: pd.DataFrame, name: str | None) -> "pd.Series[Any]":
         raise InputError(f"column {name!r} has no value in row {ids.isna().argmax() + 1}.")
     if ids.duplicated().any():
         raise InputError(f"column {name!r} repeats the id {ids[ids.duplicated()].iloc[0]!r}.")
-    if re.fullmatch(r"segment|p\d+", str(name)):
+    if re.fullmatch(reserved, str(name)):
         raise InputError(
             f"an id column cannot be called {name!r}, like a column of the result: rename it."
         )

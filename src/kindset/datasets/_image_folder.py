@@ -16,6 +16,8 @@ from kindset._progress import progress_bar
 from kindset.exceptions import InputError
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
+# Whatever a file is called: other readers of Pillow may start programs.
+FORMATS = ("PNG", "JPEG", "WEBP")
 Mode = Literal["auto", "grey", "colour"]
 MODES = ("auto", "grey", "colour")
 # A picture of more pixels than this is an attack or a mistake, not one of a collection.
@@ -34,7 +36,7 @@ class _Reader:
         """Return the picture as it is meant to be seen, (height, width, 3), or raise OSError."""
         from PIL import Image, ImageOps
 
-        with warnings.catch_warnings(), Image.open(path) as picture:
+        with warnings.catch_warnings(), Image.open(path, formats=FORMATS) as picture:
             warnings.simplefilter("ignore")  # of metadata; what cannot be decoded raises
             if picture.width * picture.height > _MAX_PIXELS:
                 raise OSError(f"{picture.width} x {picture.height} pixels are too many")

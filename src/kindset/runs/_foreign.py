@@ -62,8 +62,10 @@ def _read(path: Path) -> list[tuple[Path, Run]]:
     if path.is_dir():
         if (path / RUN_FILE).exists():
             return [(path, Run.load(path))]
-        inner = sorted(folder.parent for folder in path.glob(f"*/{RUN_FILE}"))
-        inner += sorted(file for file in path.iterdir() if file.suffix.lower() in readers)
+        # A name with a dot in front is a run that is being written.
+        inside = [item for item in sorted(path.iterdir()) if not item.name.startswith(".")]
+        inner = [item for item in inside if (item / RUN_FILE).exists()]
+        inner += [item for item in inside if item.suffix.lower() in readers]
         if not inner:
             raise InputError(f"{path} is neither a run nor a folder of runs.")
         return [found for item in inner for found in _read(item)]

@@ -176,6 +176,9 @@ class Run:
         document = _read_document(folder)
         try:
             plain = {name: document[name] for name in _PLAIN}
+            for name, kinds in _KINDS.items():
+                if not isinstance(document[name], kinds):
+                    raise KeyError(name)
             data = document["data"]
             if data is not None:
                 data = Fingerprint(tuple(data["shape"]), data["dtype"], data["sha256"])
@@ -198,6 +201,19 @@ class Run:
 
 _PLAIN = ("name", "method", "parameters", "seed", "timings", "metrics", "command", "versions",
           "created", "details")  # fmt: skip
+
+
+_KINDS: dict[str, Any] = {
+    "name": str,
+    "method": str,
+    "parameters": dict,
+    "timings": dict,
+    "metrics": dict,
+    "versions": dict,
+    "details": dict,
+    "exhibits": list,
+    "model": (str, type(None)),
+}
 
 
 def check_same_data(runs: Sequence[Run]) -> None:
@@ -234,11 +250,22 @@ def read_array(path: Path) -> NDArray[Any]:
         array: NDArray[Any] = np.load(path, allow_pickle=False)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}.") from error
-    except (ValueError, EOFError) as error:
+    except (ValueError, EOFError, MemoryError) as error:
         raise InputError(f"{path} is not a readable npy file: {error}.") from error
     if not isinstance(array, np.ndarray):
         raise InputError(f"{path} is not a readable npy file.")
     return array
+
+
+_DAMAGED = (
+    OSError,
+    ValueError,
+    EOFError,
+    AttributeError,
+    MemoryError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 def read_archive(path: Path) -> dict[str, NDArray[Any]]:
@@ -247,7 +274,7 @@ def read_archive(path: Path) -> dict[str, NDArray[Any]]:
         # A file of our own: numpy leaves its own open when the archive turns out to be damaged.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
+    except _DAMAGED as error:
         reason = "damaged, or made of Python objects, which could run code"
         raise InputError(f"{path} is not a readable npz file: it is {reason}.") from error
 
