@@ -22,7 +22,7 @@ _LEAST = 1e-3
 _OVERLAP = 3.0  # weight of shared samples, in all, to that of the scores
 _STARTS = 5
 _FINER = (1, 2, 3, 4)
-_MOST_CLUSTERS = 12
+_MOST_FOUND = 48  # clusters, where their number is free
 
 
 def cluster_graph(
@@ -141,7 +141,7 @@ def modular_cut(
     until the number is right, and cells move again.
     """
     n = graph.shape[0]
-    k = min(n_clusters or _MOST_CLUSTERS, n)
+    k = min(n_clusters or _MOST_FOUND // _FINER[-1], n)
     finest = min(k * _FINER[-1], n)
     space = spectral_space(graph, finest)
     sizes = sorted({min(k * times, finest) for times in _FINER})
@@ -165,7 +165,7 @@ def spectral_cut(
 ) -> IntArray:
     """Cut by k-means on the leading eigenvectors; their number, if free, by the widest gap."""
     n = graph.shape[0]
-    k = n_clusters or _widest_gap(graph, min(4 * _MOST_CLUSTERS, n - 1))
+    k = n_clusters or _widest_gap(graph, min(_MOST_FOUND, n - 1))
     rows = _unit_rows(spectral_space(graph, min(k, n)))
     seed = rng.randint(np.iinfo(np.int32).max)
     return KMeans(min(k, n), n_init=20, random_state=seed).fit_predict(rows).astype(np.int64)
