@@ -68,7 +68,10 @@ def test_several_numbers_and_seeds_are_ranked(kindset, table, folder):
     code, out, err = kindset(*arguments, "--out", "sweep")
     assert code == 0, err
     assert "Silhouette" in out
+    assert "NMI" in out
+    assert "wins" not in out, "one space: nothing was left out"
     assert len(load_runs([folder / "sweep"])) == 6
+    assert len(load_runs([folder])) == 6, "a sweep in a folder"
     stamps = {path: path.stat().st_mtime_ns for path in folder.glob("sweep/*/run.json")}
     assert len(stamps) == 6
     code, _, err = kindset(*arguments, "--out", "sweep")
@@ -248,6 +251,10 @@ def test_scale(kindset, table, folder):
         (["rows.csv", "-m", "kmeans", "-k", 2, *COLUMNS, "--starts", 3], "--starts is for surveys"),
         (["rows.csv", "-m", "kmeans", "-k", 2, *COLUMNS, "--size", 3], "--size is for folders"),
         (["nan.npy", "-m", "kmeans", "-k", 2, "--columns", "a"], "--columns is for tables"),
+        (
+            ["nan.npy", "-m", "god", "-k", 2],
+            "clusters tables of answers, CSV or Parquet, not nan.npy",
+        ),
         (["rows.csv", "-m", "kmeans", "-k", 2, *COLUMNS, "-p", "n_clusters=5"], "say it with -k"),
         (["rows.csv", "-m", "kmeans", "-k", 2, *COLUMNS, "-p", "n_init=foo"], "n_init"),
         (["rows.csv", "-m", "kmeans", "-k", "2:900000000", *COLUMNS], "at most 1000 will do"),
@@ -377,6 +384,8 @@ def test_interrupted_training_is_no_finished_run(kindset, pictures, folder, monk
     code, out, _ = kindset(*quick, "-k", 2, "--out", "one")
     assert code == 130
     assert "Interrupted: this is the best" in out
+    assert kindset("report", "one", "--out", "one.html")[0] == 0
+    assert "was interrupted" in (folder / "one.html").read_text()
     code, _, err = kindset(*quick, "-k", "2:3", "--out", "many")
     assert code == 130
     assert "0 of 2 runs are there" in err

@@ -68,7 +68,7 @@ def test_shared_spaces_count_once(kindset, folder):
     np.savez(folder / "pc.npz", labels=TRUTH, embedding=X[:, :2])
     code, out, err = kindset("compare", "k2.npz", "k3.npz", "k4.npz", "pc.npz")
     assert code == 0, err
-    assert "2 spaces (4 runs share them)" in out
+    assert "2 spaces for 4 runs" in out
     assert "own" in out
 
 

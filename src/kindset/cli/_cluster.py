@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from kindset._files import check_output_folder, output_folder
@@ -70,7 +71,7 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
 _BELONGS = {
     "surveys": ("levels", "weight_column", "criterion", "starts"),
     "tables": ("columns", "exclude", "id_column", "missing"),
-    "tables of numbers": ("scale",),
+    "rows of numbers": ("scale",),
     "folders of images": ("size", "crop", "colours"),
     "methods other than those for surveys": ("seeds", "param", "embedding"),
     "dti-kmeans and dti-gmm": ("transforms",),
@@ -87,12 +88,16 @@ def _check_options(context: typer.Context, data: Path, method: str) -> None:
     fits = {
         "surveys": survey,
         "tables": table,
-        "tables of numbers": table and not survey,
+        "rows of numbers": not folder and not survey,
         "folders of images": folder,
         "methods other than those for surveys": not survey,
         "dti-kmeans and dti-gmm": method.startswith("dti"),
         "tables and folders": not array,
     }
+    if survey and not table:
+        raise InputError(
+            f"--method {method} clusters tables of answers, CSV or Parquet, not {data}."
+        )
     for kind, names in _BELONGS.items():
         for name in names:
             source = context.get_parameter_source(name)
@@ -326,15 +331,17 @@ def _cluster_samples(
     elif len(runs) == 1:
         typer.echo(f"\n{summarise(runs[0], clusterer.samples)}\n\nWritten to {folder}/")
     else:
-        _rank(runs, clusterer.n_jobs)
+        _rank(runs, clusterer)
         typer.echo(f"Written to {folder}/; look closer: kindset report {folder}")
     if any(run.details["interrupted"] for run in runs):
         raise typer.Exit(130)
 
 
-def _rank(runs: Sequence[Run], n_jobs: int) -> None:
+def _rank(runs: Sequence[Run], clusterer: Clusterer) -> None:
+    truth = clusterer.samples.truth
+    codes = None if truth is None else np.unique(truth, return_inverse=True)[1]
     try:
-        comparison = compare_runs(runs, ["silhouette"], n_jobs=n_jobs)
+        comparison = compare_runs(runs, ["silhouette"], truth=codes, n_jobs=clusterer.n_jobs)
     except InputError as error:  # the runs themselves are sound
         typer.echo(f"The runs cannot be ranked: {error}", err=True)
         return

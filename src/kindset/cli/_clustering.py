@@ -2,6 +2,7 @@
 
 import sys
 import time
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,7 +92,10 @@ class Clusterer:
         """Return the run of a setting as a part of a sweep."""
 
         def make(folder: Path) -> Run:
-            run = self.run(setting)
+            with warnings.catch_warnings():
+                # That the best so far is kept: not in a sweep, which keeps whole runs.
+                warnings.filterwarnings("ignore", message="Interrupted")
+                run = self.run(setting)
             if run.details["interrupted"]:
                 raise KeyboardInterrupt
             write_samples(run, self.samples, folder)
@@ -140,8 +144,8 @@ def summarise(run: Run, samples: Samples) -> str:
     of = f"of {shape} pixels" if samples.kind == "images" else f"{shape} {what}"
     lines = [
         f"{len(samples.X):,} {'images' if samples.kind == 'images' else 'rows'} {of}, "
-        f"{run.n_clusters} clusters by {run.details['title']} ({run.name}), "
-        f"{sum(run.timings.values()):.1f} s",
+        f"{run.n_clusters} cluster{'s' if run.n_clusters > 1 else ''} by "
+        f"{run.details['title']} ({run.name}), {sum(run.timings.values()):.1f} s",
     ]
     if run.details["interrupted"]:
         lines.append("Interrupted: this is the best that was found until then.")

@@ -174,8 +174,10 @@ def _legend(comparison: Comparison) -> str:
     resampled = ", and points resampled" if evaluation.n_bootstrap else " (see also --bootstrap)"
     lines = [
         f"range, wins: ranks and first places with one space left out{resampled};",
-        "avg, pool, own, raw: rank by average rank, by mean score, in its own space, in the data.",
+        "avg, pool, own: rank by average rank, by mean score, in its own space.",
     ]
+    if hasattr(evaluation, "raw_"):
+        lines.append("raw: rank by the score in the data themselves.")
     if evaluation.missing_.any():
         lines.append("*: has no score in some space; the worst one stands in.")
     return "\n".join(lines) + "\n"
@@ -199,12 +201,12 @@ def _ranking_table(comparison: Comparison, name: str) -> Table:
                 ranking["ace"], ranking.get("no_score", [False] * len(ranking)), strict=True
             )
         ],
-        "range": [
-            f"{low:g}–{high:g}"
-            for low, high in zip(ranking["rank_low"], ranking["rank_high"], strict=True)
-        ],
-        "wins": [f"{share:.0%}" for share in ranking["win_share"]],
     }
+    evaluation = comparison.evaluations[name]
+    if evaluation.kept_.sum() > 1 or evaluation.n_bootstrap:  # else nothing was varied
+        bounds = zip(ranking["rank_low"], ranking["rank_high"], strict=True)
+        cells["range"] = [f"{low:g}–{high:g}" for low, high in bounds]
+        cells["wins"] = [f"{share:.0%}" for share in ranking["win_share"]]
     for strategy, heading in OTHERS.items():
         if strategy in ranking:
             ranks = ranking[strategy].round(12).rank(ascending=False)
@@ -235,7 +237,7 @@ def _spaces_sentence(comparison: Comparison, name: str) -> str:
     n_runs, n_spaces = len(comparison.runs), len(comparison.spaces)
     status = pd.Series(evaluation.status_)
     counts = ", ".join(f"{n} {kind}" for kind, n in status.value_counts().items())
-    shared = f" ({n_runs} runs share them)" if n_spaces < n_runs else ""
+    shared = f" for {n_runs} runs" if n_spaces < n_runs else ""
     return f"{n_spaces} space{'s' if n_spaces > 1 else ''}{shared}: {counts}."
 
 

@@ -11,6 +11,8 @@ from kindset.cli._samples import Samples, Scaling
 
 _N_TYPICAL, _N_BORDERLINE = 8, 4
 _N_FEATURES = 8
+# Columns in which a cluster is within this many deviations of all rows say nothing about it.
+_TELLING = 0.1
 _N_CURVES = 6
 # Larger pictures are made smaller for the report, by leaving out pixels.
 _MAX_SIDE = 64
@@ -144,6 +146,7 @@ def _feature_profiles(samples: Samples, labels: NDArray[Any]) -> list[dict[str, 
         top = [
             {"name": names[j], "mean": own[j], "overall": mean[j], "z": z[j]}
             for j in np.argsort(-np.abs(z), kind="stable")[:_N_FEATURES].tolist()
+            if abs(z[j]) > _TELLING
         ]
         clusters.append({"size": int((labels == k).sum()), "top": top})
     return clusters

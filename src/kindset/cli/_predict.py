@@ -44,7 +44,10 @@ def predict(
     run = Run.load(model) if model.is_dir() else None
     fitted = load_mixture(model) if run is None else run.model
     if fitted is None:
-        raise InputError(f"the run {model} holds no model to predict with.")
+        raise InputError(
+            f"the run {model} holds no model to predict with; those of kmeans, gmm, ward and of "
+            "embeddings are not kept."
+        )
     if isinstance(fitted, OrdinalMixture):
         marks = read_names(missing) or []
         result = _predict_survey(fitted, data, id_column, marks)

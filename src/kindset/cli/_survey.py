@@ -310,6 +310,7 @@ def _details(result: SurveyResult) -> dict[str, Any]:
         "data": survey.name,
         "about": survey.about,
         "title": METHODS[result.options.method][1],
+        "interrupted": result.interrupted,
         "survey": survey_details(model, profiles, survey.answers, survey.ids, result.selection),
     }
 

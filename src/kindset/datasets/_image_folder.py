@@ -202,7 +202,7 @@ class _Pile:
             more = ", …" if len(shapes) > 3 else ""
             raise InputError(
                 f"the images of {self.folder} have {len(shapes)} different sizes ({listed}{more}); "
-                "give a size to bring them to, say 64."
+                f"give a size to bring them to (--size), say {min(shapes.most_common(1)[0][0])}."
             )
         return np.stack(self.pictures)
 

@@ -157,6 +157,8 @@ def _summarise_data(runs: list[Run], number: int, ranking: Ranking) -> DataSumma
     for run in _in_order(runs, comparison):
         parts, left_out = read_parts(run)
         notes.extend(left_out)
+        if run.details.get("interrupted") is True:
+            notes.append(f"“{run.name}” was interrupted: it is the best that was found until then.")
         summaries.append(_summarise_run(run, parts, comparison))
     notes.extend(_strangers(runs))
     return DataSummary(

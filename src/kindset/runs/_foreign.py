@@ -65,6 +65,7 @@ def _read(path: Path) -> list[tuple[Path, Run]]:
         # A name with a dot in front is a run that is being written.
         inside = [item for item in sorted(path.iterdir()) if not item.name.startswith(".")]
         inner = [item for item in inside if (item / RUN_FILE).exists()]
+        inner += [item for item in inside if any(item.glob(f"[!.]*/{RUN_FILE}"))]
         inner += [item for item in inside if item.suffix.lower() in readers]
         if not inner:
             raise InputError(f"{path} is neither a run nor a folder of runs.")
