@@ -30,8 +30,8 @@ class Stage:
     n_restarts : int
         Restarts that take part; those with the highest loss are dropped before.
     evolves : bool
-        Whether the worse half of the restarts is replaced now and then by copies of the better
-        half with one cluster moved.
+        Whether the worse restarts are replaced now and then by copies of the best with one cluster
+        moved.
     coarse : int
         Factor by which images are smaller.
     """

@@ -13,7 +13,7 @@ from kindset.images._optimised import OptimisedAlignment
 from kindset.images._schedule import WINDOW, Stage
 
 _NOISE = 1e-4
-_ROUND = 2  # windows between two replacements of the worse half
+_ROUND = 2  # windows between two rounds of swaps
 _CHOOSY = 4.0  # how clearly the cluster that is missed least is preferred when one moves
 _JURY, _PART = 2048, 256
 _PATIENCE = 4
@@ -295,15 +295,16 @@ class Trainer:
         )
 
     def _evolve(self) -> None:
-        """Let copies of the better half, with one cluster moved, take the place of the worse half.
+        """Let copies of the best, with one cluster moved, take the place of the other restarts.
 
-        Copy and original go on side by side on the same batches, and the lower loss tells next
-        time which was right: a random swap with an acceptance test.
+        Copies and originals go on side by side on the same batches, and the lower loss tells next
+        time which was right: random swaps with an acceptance test. Half of the restarts stay after
+        the first round, a quarter after the second, and so on.
         """
         ranking = self._ranking()
-        n_kept = (len(ranking) + 1) // 2
-        kept = ranking[:n_kept]
-        self._take_restarts(torch.cat([kept, kept[: len(ranking) - n_kept]]))
+        n_rounds = (len(self.history.loss) - self.opened) // _ROUND
+        n_kept = max(1, len(ranking) >> n_rounds)
+        self._take_restarts(ranking[torch.arange(len(ranking)) % n_kept])
         for r in range(n_kept, len(ranking)):
             self._swap(r)
 
