@@ -282,6 +282,11 @@ class TestForeign:
         Run(LABELS, name="three").save(tmp_path / "run")
         assert [run.name for run in load_runs(tmp_path)] == ["three", "one", "two"]
 
+    def test_folders_of_runs_in_a_folder(self, tmp_path):
+        Run(LABELS, name="one").save(tmp_path / "one")
+        Run(LABELS, name="two").save(tmp_path / "sweep" / "two")
+        assert [run.name for run in load_runs(tmp_path)] == ["one", "two"]
+
     def test_files_of_the_same_name(self, tmp_path):
         for name in ("a", "b"):
             (tmp_path / name).mkdir()
