@@ -11,6 +11,8 @@ from sklearn.neighbors import NearestNeighbors
 
 from kindset.unmasking._pairs import FloatArray, Halves, IntArray, Unmasking, split
 
+_LENGTHS_AT_ONCE = 4096
+
 
 @dataclass(frozen=True)
 class Hierarchy:
@@ -143,6 +145,16 @@ class _Forest:
         self.rows.append((float(low), float(high), height, float(self.n_cells[a])))
 
 
+def _lengths(centers: NDArray[Any], edges: IntArray) -> FloatArray:
+    """Return the distances of pairs of centres, a few pairs at a time: there may be a million."""
+    lengths = np.empty(len(edges))
+    for start in range(0, len(edges), _LENGTHS_AT_ONCE):
+        part = edges[start : start + _LENGTHS_AT_ONCE]
+        difference = centers[part[:, 0]] - centers[part[:, 1]]
+        lengths[start : start + len(part)] = np.linalg.norm(difference, axis=1)
+    return lengths
+
+
 def agglomerate(
     X: NDArray[Any],
     members: list[IntArray],
@@ -185,7 +197,7 @@ def agglomerate(
         values = np.empty(len(keys))
         values[~fresh] = known_scores[place[~fresh]]
         values[fresh] = unmasking.scores(X, forest.halves, edges[fresh], title)
-        apart = np.linalg.norm(forest.centers[edges[:, 0]] - forest.centers[edges[:, 1]], axis=1)
+        apart = _lengths(forest.centers, edges)
         order = np.lexsort((apart, -values))
         chosen = order[MERGINGS[merging](edges[order])]
         drawn = unmasking.curves(X, forest.halves, edges[chosen], title)
