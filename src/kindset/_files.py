@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from kindset.exceptions import InputError
 
@@ -102,6 +103,24 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+def read_document(path: Path, kind: str, version: int, what: str) -> dict[str, Any]:
+    """Read a model's JSON file, if it is of this kind and version; `what` is its name in words."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read the model {path}: {error.strerror}.") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is not a model: it is not valid JSON ({error}).") from error
+    if not isinstance(document, dict) or document.get("format") != kind:
+        raise InputError(f"{path} is not a {what}.")
+    if document.get("version") != version:
+        raise InputError(
+            f"{path} has version {document.get('version')!r}, but this release of Kindset reads "
+            f"version {version}."
+        )
+    return document
 
 
 def csv_separator(header: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from sklearn.utils import Bunch
 
-from kindset._files import write_text
+from kindset._files import read_document, write_text
 from kindset.exceptions import InputError
 from kindset.images._checkpoint import read_tensors, write_tensors
 from kindset.images._encoders import build_encoder, count_features
@@ -85,29 +85,12 @@ def load_clustering(path: str | os.PathLike[str]) -> Clustering:
         If the files are no such model, are damaged, or have a version this release cannot read.
     """
     path = Path(path)
-    document = _read_document(path)
+    document = read_document(path, FORMAT, VERSION, "DTI clustering")
     tensors = read_tensors(path.with_suffix(".safetensors"))
     try:
         return _restore(document, tensors)
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         raise InputError(f"{path} is damaged: {error}.") from error
-
-
-def _read_document(path: Path) -> dict[str, Any]:
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot read the model {path}: {error.strerror}.") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not a model: it is not valid JSON ({error}).") from error
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise InputError(f"{path} is not a DTI clustering.")
-    if document.get("version") != VERSION:
-        raise InputError(
-            f"{path} has version {document.get('version')!r}, but this release of Kindset reads "
-            f"version {VERSION}."
-        )
-    return document
 
 
 def _restore(document: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Clustering:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from kindset._files import write_text
+from kindset._files import read_document, write_text
 from kindset.exceptions import InputError
 from kindset.ordinal._distributions import DISTRIBUTIONS, MAX_PRECISION
 from kindset.ordinal._mixture import OrdinalMixture
@@ -78,19 +78,7 @@ def load_mixture(path: str | os.PathLike[str]) -> OrdinalMixture:
         If the file is not such a mixture, is damaged, or has a version this release cannot read.
     """
     path = Path(path)
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot read the model {path}: {error.strerror}.") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not a model: it is not valid JSON ({error}).") from error
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise InputError(f"{path} is not a mixture of ordinal distributions.")
-    if document.get("version") != VERSION:
-        raise InputError(
-            f"{path} has version {document.get('version')!r}, but this release of Kindset reads "
-            f"version {VERSION}."
-        )
+    document = read_document(path, FORMAT, VERSION, "mixture of ordinal distributions")
     try:
         return _restore(document)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kindset._files import write_bytes, write_text
+from kindset._files import read_document, write_bytes, write_text
 from kindset.exceptions import InputError
 from kindset.unmasking._clustering import UnmaskingClustering
 
@@ -75,7 +75,7 @@ def load_unmasking(path: str | os.PathLike[str]) -> UnmaskingClustering:
         version this release cannot read.
     """
     path = Path(path)
-    document = _read_json(path)
+    document = read_document(path, FORMAT, VERSION, "clustering by unmasking")
     content = _read_bytes(path.with_suffix(".npz"))
     if hashlib.sha256(content).hexdigest() != document.get("arrays"):
         raise InputError(f"{path.with_suffix('.npz')} does not belong to {path}, or is damaged.")
@@ -87,21 +87,6 @@ def load_unmasking(path: str | os.PathLike[str]) -> UnmaskingClustering:
         KeyError, TypeError, ValueError, AttributeError, OSError, zipfile.BadZipFile
     ) as error:  # fmt: skip
         raise InputError(f"{path} is damaged: {error}.") from error
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        document = json.loads(_read_bytes(path).decode("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not a model: it is not valid JSON ({error}).") from error
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise InputError(f"{path} is not a clustering by unmasking.")
-    if document.get("version") != VERSION:
-        raise InputError(
-            f"{path} has version {document.get('version')!r}, but this release of Kindset reads "
-            f"version {VERSION}."
-        )
-    return document
 
 
 def _read_bytes(path: Path) -> bytes:
