@@ -23,6 +23,7 @@ from kindset.images import (
 from kindset.images import _training as training
 from kindset.images._checkpoint import Checkpoint
 from kindset.images._encoders import build_encoder, count_features
+from kindset.images._model import DTIModel
 
 QUICK = {"transforms": ("affine",), "n_init": 2, "max_epochs": 250, "random_state": 0}
 BOTH = pytest.mark.parametrize("kind", [DTIKMeans, DTIGaussianMixture])
@@ -245,6 +246,24 @@ def test_time_budget_ends_the_training(shapes):
     model.fit(images)
     assert model.n_iter_ == 3 * training.WINDOW
     assert model.history_.stage == ["identity", "affine", "refine"]
+
+
+@BOTH
+def test_graphs_that_live_longer_do_no_harm(kind, monkeypatch):
+    """Frames that a compiler holds keep old graphs alive while restarts are dropped."""
+    held = []
+    plain = DTIModel.pair_energies
+
+    def hold(*arguments):
+        held.append(plain(*arguments))
+        return held[-1]
+
+    monkeypatch.setattr(DTIModel, "pair_energies", hold)
+    images = np.random.default_rng(0).random((60, 24, 24))
+    model = kind(3, transforms=("affine", "morphological"), n_init=4, max_epochs=9, random_state=0)
+    model.fit(images)
+    assert set(model.history_.n_restarts) == {4, 2, 1}
+    assert model.predict(images).shape == (60,)
 
 
 @pytest.mark.parametrize("stages", [2, 3])

@@ -314,9 +314,7 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         labels = energies.argmin(dim=1).cpu()
         sizes = torch.bincount(labels, minlength=self.n_clusters)
         order = sizes.argsort(descending=True, stable=True)
-        for parameter in self._model.rowwise_parameters():
-            parameter.data = parameter.data[order.to(parameter.device)]
-            parameter.grad = None
+        self._model.take(order)
         self.labels_ = order.argsort()[labels].numpy()
         value = self._model.objective.assign(energies)[1]
         self.inertia_ = float(value.mean())

@@ -5,7 +5,7 @@ the encoder, and everything else has one row for each prototype, so that restart
 be copied and dropped by rows.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 import torch
@@ -17,6 +17,9 @@ from kindset.images._transforms import Transformation
 
 Parameters = Sequence[Tensor]
 """Parameters of each active transformation, of shape (B, G, n_parameters)."""
+
+Renewal = dict[nn.Parameter, nn.Parameter]
+"""The parameters that have taken the place of others, by those."""
 
 _CHUNK = 2**24
 _HEAD_WIDTH = 32
@@ -101,27 +104,37 @@ class DTIModel(nn.Module):
         """Return prototypes and what belongs to them."""
         return [self.prototypes, *self.extra.values()]
 
-    def rowwise_parameters(self) -> Iterator[nn.Parameter]:
-        """Return all parameters with one row for each prototype."""
-        yield from self.cluster_parameters()
-        yield from self.heads.parameters()
+    def take(self, index: Tensor) -> "Renewal":
+        """Let prototype i be what prototype ``index[i]`` was, with all that belongs to it."""
+        return self._renew([self, self.extra, *self.heads], lambda values: values[index])
 
     def active(self) -> Iterator[tuple[Transformation, nn.Module]]:
         """Return the transformations that the curriculum has reached, with their heads."""
         pairs = list(zip(self.transformations, self.heads, strict=True))
         yield from pairs[: self.n_active]  # type: ignore[misc]
 
-    def resize(self, height: int, width: int) -> None:
+    def resize(self, height: int, width: int) -> "Renewal":
         """Go over to images of another size; what is learnt of the transformations stays."""
         shape = (self.n_channels, height, width)
-        for parameter in self.cluster_parameters():
-            if parameter.ndim == 4:
-                parameter.data = resize_images(parameter.data, height, width)
-                parameter.grad = None
         self.transformations = nn.ModuleList(type(one)(shape) for one in self.transformations).to(
             self.prototypes
         )
         self.objective.resize(height, width)
+        return self._renew(
+            [self, self.extra],
+            lambda values: resize_images(values, height, width) if values.ndim == 4 else values,
+        )
+
+    @staticmethod
+    def _renew(owners: Sequence[nn.Module], change: Callable[[Tensor], Tensor]) -> "Renewal":
+        # New parameters: as long as anything holds a graph that an old one was part of, autograd
+        # remembers the shape it had. (A compiler that fails and tries again holds frames.)
+        renewal: Renewal = {}
+        for owner in owners:
+            for name, old in list(owner.named_parameters(recurse=False)):
+                renewal[old] = nn.Parameter(change(old.detach()).clone())
+                setattr(owner, name, renewal[old])
+        return renewal
 
     def images(self) -> Tensor:
         """Return what is transformed, one row for each prototype."""

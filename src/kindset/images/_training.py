@@ -3,12 +3,11 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from kindset.images._model import Aligner, DTIModel, resize_images
+from kindset.images._model import Aligner, DTIModel, Renewal, resize_images
 from kindset.images._optimised import OptimisedAlignment
 from kindset.images._schedule import WINDOW, Stage
 
@@ -151,9 +150,7 @@ class Trainer:
         if self.scaled.shape[2:] != (height, width):
             self.scaled = resize_images(self.images, height, width)
         if self.model.prototypes.shape[2:] != (height, width):
-            self.model.resize(height, width)
-            for parameter in self.model.cluster_parameters():
-                self.optimizer.state.pop(parameter, None)
+            self._renew(self.model.resize(height, width))
 
     def _open_stage(self) -> None:
         self._keep_best(self.recipe.stages[self.stage].n_restarts)
@@ -372,16 +369,23 @@ class Trainer:
 
     def _take(self, index: Tensor) -> None:
         """Let prototype i be what prototype ``index[i]`` was, with all that belongs to it."""
-        for parameter in self.model.rowwise_parameters():
-            parameter.data = parameter.data[index]
-            parameter.grad = None
-            state: dict[str, Any] = self.optimizer.state.get(parameter, {})
-            for name in ("exp_avg", "exp_avg_sq"):
-                if name in state:
-                    state[name] = state[name][index]
+        before = dict(self.optimizer.state)
+        renewal = self.model.take(index)
+        self._renew(renewal)
+        for old, new in renewal.items():
+            if state := before.get(old):
+                kept = {name: state[name][index] for name in ("exp_avg", "exp_avg_sq")}
+                self.optimizer.state[new] = {**state, **kept}
         self.memory = self.memory[:, index]
         if isinstance(self.aligner, OptimisedAlignment):
             self.aligner.take(index)
+
+    def _renew(self, renewal: Renewal) -> None:
+        """Go over to new parameters, of which nothing is known yet."""
+        for group in self.optimizer.param_groups:
+            group["params"] = [renewal.get(one, one) for one in group["params"]]
+        for old in renewal:
+            self.optimizer.state.pop(old, None)
 
     def _take_snapshot(self) -> None:
         prototypes = resize_images(self.model.prototypes.detach(), *self.images.shape[2:])
