@@ -174,7 +174,7 @@ def quality(names, options, record):
     for name in names:
         load, k, parameters, _ = SETS[name]
         images, labels = load()
-        for seed in range(options.seeds):
+        for seed in options.numbers:
             model = options.estimator(
                 k, **parameters, random_state=seed, n_jobs=options.jobs,
                 time_budget=options.budget,
@@ -190,7 +190,7 @@ def ablations(options, record):
     images, labels = mnist_test()
     lines = []
     for name, (kind, parameters) in ABLATIONS.items():
-        for seed in range(options.seeds):
+        for seed in options.numbers:
             model = kind(10, **parameters, random_state=seed, n_jobs=options.jobs,
                          time_budget=options.budget)  # fmt: skip
             lines.append(record.add("ablation", name, model, labels, *timed(model, images), seed))
@@ -303,6 +303,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("sections", nargs="*", choices=[*SETS, *extras])
     parser.add_argument("--seeds", type=int, default=10, help="runs of each")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--jobs", type=int, default=2, help="groups of restarts side by side")
     parser.add_argument("--budget", type=float, help="seconds for each run")
     parser.add_argument("--gmm", action="store_true", help="DTIGaussianMixture")
@@ -310,6 +311,7 @@ def main():
     parser.add_argument("--figures", help="folder for the pages of photographs")
     options = parser.parse_args()
     options.sections = options.sections or ["digits"]
+    options.numbers = range(options.first, options.first + options.seeds)
     options.estimator = DTIGaussianMixture if options.gmm else DTIKMeans
     record = Record(options.json)
     names = [name for name in options.sections if name in SETS]

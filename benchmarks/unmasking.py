@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from kindset import UnmaskingClustering
 from kindset.datasets import data_folder
 from kindset.evaluation import adjusted_rand, clustering_accuracy, normalized_mutual_info
-from kindset.unmasking import BagOfVisualWords, _pairs
+from kindset.unmasking import BagOfVisualWords, _pairs, augment_images
 from kindset.unmasking._cells import dissolve_small, nearest, random_cells
 
 FILES = {"mnist": "mnist", "usps": "usps", "kth_tips": "kth_tips_gray_100",
@@ -43,9 +43,14 @@ def load(name):
     if test is not None:
         X = images.reshape(len(images), -1).astype(np.float32) / 255
         return X[~test], X[test], target[test]
-    words = BagOfVisualWords(1000, color=images.ndim == 4, random_state=0).fit_transform(images)
-    words = 10 * words.astype(np.float32)  # rows of length 10: the scale of pixels
+    words = visual_words(images, images)
     return words, words, target
+
+
+def visual_words(images, others):
+    """Return bags of words of other images, with the vocabulary of these."""
+    bag = BagOfVisualWords(1000, color=images.ndim == 4, random_state=0).fit(images)
+    return 10 * bag.transform(others).astype(np.float32)  # rows of length 10: the scale of pixels
 
 
 def draw_pairs(n_pairs, seed=0):
@@ -127,16 +132,41 @@ def kmeans(X, test, k, seed):
     return model.predict(test)
 
 
+COPIES = 8
+CHANGES = ("noise", "horizontal_flip", "rotation", "crop", "illumination")
+
+
+def augmented(name, k, seed, n_jobs, **parameters):
+    """Start from every image with changed copies of it, as the publication does for photographs."""
+    with np.load(data_folder() / f"{FILES[name]}.npz") as file:
+        images = file["images"]
+    copies, origin = augment_images(images, COPIES, transformations=CHANGES, random_state=seed)
+    words = visual_words(images, copies.clip(0, 255).astype(np.uint8))
+    model = UnmaskingClustering.paper(k, init=origin, random_state=seed, n_jobs=n_jobs)
+    return model.set_params(**parameters).fit(words).labels_[:: COPIES + 1]
+
+
 def with_ward(test, k, model):
     """Join the cells of a model's first division by Ward's method on their centres."""
     centers = model.cell_centers_[: model.division_sizes_[0]]
     return AgglomerativeClustering(k).fit_predict(centers)[nearest(test, centers)]
 
 
+# Neighbours by distance, and nothing learnt from unmasking.
+_pairs.SCORINGS["equal"] = lambda tests: np.full(tests.hits.shape[:2], 0.5)
+
+# Photographs only, and not by default: all pairs of a thousand images.
+AUGMENTED = {
+    "augmented, paper": {"assign": "cell"},
+    "augmented, graph": {"assign": "cell", "linkage": "graph", "n_candidates": 5},
+}
+
 METHODS = {
     "default": lambda k, seed: UnmaskingClustering(k, random_state=seed),
     "one division": lambda k, seed: UnmaskingClustering(k, n_divisions=1, random_state=seed),
     "n = 1": lambda k, seed: UnmaskingClustering(k, n_iterations=1, random_state=seed),
+    "equal weights": lambda k, seed: UnmaskingClustering(
+        k, n_iterations=1, scoring="equal", random_state=seed),
     "greedy": lambda k, seed: UnmaskingClustering(
         k, linkage="greedy", scoring="shrunk", n_candidates=8, n_initial=1000, random_state=seed),
     "greedy, n = 1": lambda k, seed: UnmaskingClustering(
@@ -157,6 +187,9 @@ def run_quality(name, methods, seeds, n_jobs):
             begin = time.perf_counter()
             if method == "k-means":
                 found.setdefault(method, []).append(kmeans(X, test, k, seed))
+            elif method in AUGMENTED:
+                labels = augmented(name, k, seed, n_jobs, **AUGMENTED[method])
+                found.setdefault(method, []).append(labels)
             else:
                 model = METHODS[method](k, seed).set_params(n_jobs=n_jobs).fit(X)
                 found.setdefault(method, []).append(model.predict(test))

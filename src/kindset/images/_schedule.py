@@ -86,7 +86,7 @@ def _one_by_one(
         if warped:
             alive, coarse = max(1, alive // 2), 1
         evolves = kind.moves_pixels and not warped and n_restarts > 1
-        share = 6.0 if evolves else 4.0 if position == len(names) - 1 else 2.0
+        share = 7.0 if evolves or position == len(names) - 1 else 2.0
         stages.append(
             Stage(name, position + 1, 0, share, 1.0, alive, evolves=evolves, coarse=coarse)
         )
@@ -98,7 +98,7 @@ def _one_by_one(
 
 def usual_steps(n_samples: int) -> int:
     """Return the largest number of steps of a training nobody has set a limit to."""
-    return int(1_400 * max(1.0, n_samples / 1_000) ** 0.5)
+    return int(1_500 * max(1.0, n_samples / 1_000) ** 0.6)
 
 
 def usual_coarseness(height: int, width: int) -> int:
