@@ -335,13 +335,14 @@ def test_killed_at_any_moment(folder, table):
     assert not list(folder.glob("sweep/.*"))
 
 
-@pytest.mark.parametrize("method", ["dti-kmeans", "dti-gmm", "unmasking"])
+@pytest.mark.parametrize("method", ["dti-kmeans", "dti-gmm", "unmasking", "kmeans", "gmm"])
 def test_prediction_of_new_images(kindset, pictures, folder, method):
-    quick = () if method == "unmasking" else ("-p", "max_epochs=2", "--transforms", "affine")
+    pixels = method.startswith("dti")
+    quick = ("-p", "max_epochs=2", "--transforms", "affine") if pixels else ()
     code, _, err = kindset("cluster", "pics", "-m", method, "-k", 2, *quick, "--out", "run")
     assert code == 0, err
     run = Run.load(folder / "run")
-    if method != "unmasking":
+    if pixels:
         n_shown = len(run.exhibits["samples"])
         assert run.exhibits["aligned"].shape == (n_shown, 2, 12, 12)
         assert run.space.shape == (20, 2)
@@ -391,8 +392,9 @@ def test_interrupted_training_is_no_finished_run(kindset, pictures, folder, monk
     assert not list(folder.glob("many/*/run.json"))
 
 
-def test_prediction_of_rows(kindset, table, folder):
-    arguments = ("cluster", "rows.csv", "-m", "unmasking", "-k", 3, *COLUMNS, "--scale", "standard")
+@pytest.mark.parametrize("method", ["unmasking", "kmeans", "gmm"])
+def test_prediction_of_rows(kindset, table, folder, method):
+    arguments = ("cluster", "rows.csv", "-m", method, "-k", 3, *COLUMNS, "--scale", "standard")
     code, _, err = kindset(*arguments, "--out", "run")
     assert code == 0, err
     table[["c", "b", "who", "a"]].to_csv("new.csv", index=False)
@@ -407,7 +409,38 @@ def test_prediction_of_rows(kindset, table, folder):
     code, _, err = kindset("predict", "run", "wide.npy")
     assert code == 2
     assert "samples of shape (7,)" in err
+
+
+@pytest.mark.parametrize("method", ["kmeans", "gmm"])
+@pytest.mark.parametrize("parameters", [(), ("-p", "covariance_type=tied")])
+def test_clusters_of_a_model_are_those_of_its_run(kindset, folder, method, parameters):
+    if parameters and method == "kmeans":
+        parameters = ("-p", "algorithm=elkan")
+    rng = np.random.default_rng(0)
+    # Many samples lie just between two clusters.
+    np.save("rows.npy", rng.integers(0, 3, size=(200, 3)))
+    code, _, err = kindset("cluster", "rows.npy", "-m", method, "-k", 5, *parameters, "-o", "run")
+    assert code == 0, err
+    run = Run.load(folder / "run")
+    np.testing.assert_array_equal(run.model.predict(run.space), run.labels)
+    for dtype in (np.uint8, np.float32, np.float64):
+        np.save("new.npy", np.load("rows.npy").astype(dtype))
+        code, _, err = kindset("predict", "run", "new.npy", "--out", "new.csv", "--force")
+        assert code == 0, err
+        pd.testing.assert_frame_equal(pd.read_csv("new.csv"), pd.read_csv("run/clusters.csv"))
+
+
+def test_runs_that_cannot_predict(kindset, table, folder):
+    new = ("rows.csv", "--id-column", "who")
     kindset("cluster", "rows.csv", "-m", "ward", "-k", 3, *COLUMNS)
-    code, _, err = kindset("predict", "rows-ward", "new.csv", "--id-column", "who")
+    code, _, err = kindset("predict", "rows-ward", *new)
     assert code == 2
-    assert "holds no model" in err
+    assert "ward groups the samples it was given and no others; cluster with kmeans" in err
+    kindset("cluster", "rows.csv", "-m", "kmeans", "-k", 3, *COLUMNS, "--embedding", "pca:2")
+    code, _, err = kindset("predict", "rows-kmeans", *new)
+    assert code == 2
+    assert "cluster without --embedding" in err
+    Run(np.arange(3)).save("foreign")
+    code, _, err = kindset("predict", "foreign", *new)
+    assert code == 2
+    assert "it holds no model" in err

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from sklearn.cluster import KMeans
+from sklearn.cluster import DBSCAN
 
 from kindset import OrdinalMixture
 from kindset.exceptions import InputError
@@ -128,8 +128,8 @@ def test_never_replaces_unasked(tmp_path):
 
 
 def test_unknown_model_leaves_nothing_behind(tmp_path):
-    with pytest.raises(InputError, match="models of type KMeans cannot be saved"):
-        Run(LABELS, model=KMeans()).save(tmp_path / "run")
+    with pytest.raises(InputError, match="models of type DBSCAN cannot be saved"):
+        Run(LABELS, model=DBSCAN()).save(tmp_path / "run")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -60,7 +60,7 @@ class Clusterer:
             X = embed(self.samples.rows, setting.embedding, setting.seed)
         embedded = time.perf_counter()
         model = method.build(setting, n_jobs=self.n_jobs, verbose=self.progress)
-        labels = model.fit_predict(X)
+        labels = method.fit(model, X)
         fitted = time.perf_counter()
         found = Found(model, *_largest_first(labels))
         distances = found.distances(X)

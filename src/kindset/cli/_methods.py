@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from kindset.cli._samples import Kind
 from kindset.exceptions import InputError
 
@@ -29,6 +32,9 @@ class Method:
         What it clusters; images are laid out as rows for a method that takes features.
     defaults : dict
         Parameters that differ from the estimator's own.
+    by_cluster : tuple of str
+        Fitted attributes with one entry for each cluster, of an estimator whose clusters come in
+        no order.
     """
 
     title: str
@@ -36,6 +42,7 @@ class Method:
     number: str = "n_clusters"
     takes: tuple[Kind, ...] = ("features",)
     defaults: dict[str, Any] = field(default_factory=dict)
+    by_cluster: tuple[str, ...] = ()
 
     @property
     def pixels(self) -> bool:
@@ -74,14 +81,36 @@ class Method:
                 raise InputError(f"--param: {error}") from error
         return model
 
+    def fit(self, model: Any, X: NDArray[Any]) -> NDArray[np.int64]:
+        """Fit the estimator; return the cluster of each sample, the largest one first."""
+        labels = np.asarray(model.fit_predict(X))
+        if not self.by_cluster:
+            return labels
+        order = np.argsort(-np.bincount(labels, minlength=getattr(model, self.number)), stable=True)
+        shared = ("covariances_", "precisions_", "precisions_cholesky_")
+        for name in self.by_cluster:
+            if not (name in shared and model.covariance_type == "tied"):
+                setattr(model, name, getattr(model, name)[order])
+        # A sample between two clusters falls to the first of them, which may be another one now.
+        labels = np.asarray(model.predict(X))
+        if hasattr(model, "labels_"):
+            model.labels_ = labels
+        return labels
+
 
 METHODS: dict[str, Method] = {
-    "kmeans": Method("k-means", "sklearn.cluster:KMeans", defaults={"n_init": 10}),
+    "kmeans": Method(
+        "k-means",
+        "sklearn.cluster:KMeans",
+        defaults={"n_init": 10},
+        by_cluster=("cluster_centers_",),
+    ),
     "gmm": Method(
         "Gaussian mixture",
         "sklearn.mixture:GaussianMixture",
         number="n_components",
         defaults={"n_init": 3, "reg_covar": 1e-4},
+        by_cluster=("weights_", "means_", "covariances_", "precisions_", "precisions_cholesky_"),
     ),
     "ward": Method("Ward's hierarchical clustering", "sklearn.cluster:AgglomerativeClustering"),
     "unmasking": Method("unmasking", "kindset.unmasking:UnmaskingClustering"),
