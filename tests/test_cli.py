@@ -315,6 +315,27 @@ def test_scale_of_the_weights_does_not_matter(kindset, folder):
     assert first.metrics == pytest.approx(second.metrics)
 
 
+def test_weighted_shares_are_called_so(kindset, survey, folder):
+    arguments = ("cluster", survey, "-m", "god", "-k", 2, *OPTIONS)
+    code, out, err = kindset(*arguments)
+    assert code == 0, err
+    run = Run.load(folder / "survey-god")
+    assert "Rows weighted by w, scaled to a mean of 1: likelihood" in out
+    assert f"({(run.labels == 0).sum()} rows), assigned with" in out
+    assert out.count("weighted share") == 2
+    assert "of the rows" not in out
+    assert kindset("report", "survey-god")[0] == 0
+    page = (folder / "report.html").read_text()
+    assert "All shares are weighted by <code>w</code>." in page
+    assert page.count("Weighted share <b>") == 2
+    assert page.count("% (weighted)") == 2
+    assert "of respondents (" not in page
+    assert kindset(*arguments[:-4], "--exclude", "w", "--out", "plain")[0] == 0
+    assert kindset("report", "plain", "--out", "plain.html")[0] == 0
+    assert "eighted" not in (folder / "plain" / "summary.txt").read_text()
+    assert "of respondents (" in (folder / "plain.html").read_text()
+
+
 def test_dollars_are_no_mathematics(kindset, folder):
     levels = ["none of $$", "$10 to $20", "more"]
     table = pd.DataFrame({"income $": [levels[i % 3] for i in range(30)]})

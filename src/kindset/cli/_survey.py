@@ -186,7 +186,10 @@ def summarise(result: SurveyResult) -> str:
         f"ICL {metrics['icl']:.1f}"
     )
     if survey.weights is not None:
-        lines.append(f"Rows weighted by {survey.weights.name}, scaled to a mean of 1")
+        lines.append(
+            f"Rows weighted by {survey.weights.name}, scaled to a mean of 1: likelihood, criteria "
+            "and all shares below are weighted, numbers of rows are not"
+        )
     if survey.truth is not None:
         known = ", ".join(f"{name} {metrics[name]:.2f}" for name in ("ARI", "NMI", "ACC"))
         lines.append(f"Against the known labels ({survey.truth.name}): {known}")
@@ -311,7 +314,10 @@ def _details(result: SurveyResult) -> dict[str, Any]:
         "about": survey.about,
         "title": METHODS[result.options.method][1],
         "interrupted": result.interrupted,
-        "survey": survey_details(model, profiles, survey.answers, survey.ids, result.selection),
+        "survey": {
+            "weights": None if survey.weights is None else str(survey.weights.name),
+            **survey_details(model, profiles, survey.answers, survey.ids, result.selection),
+        },
     }
 
 
