@@ -291,6 +291,65 @@ def test_marks_of_missing_answers(kindset, folder):
     assert "3 answers missing" in out
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("mark", ["DK", "no answer", 9, -9])
+def test_unknown_answers_may_be_missing_ones(kindset, folder, ending, mark):
+    rng = np.random.default_rng(0)
+    words = isinstance(mark, str)
+    scale = np.array(["low", "middle", "high"], dtype=object) if words else np.array([1, 2, 3])
+    table = pd.DataFrame({name: scale[rng.integers(3, size=40)] for name in "ab"})
+    (folder / "l.toml").write_text(f"a = {scale.tolist()}\nb = {scale.tolist()}\n")
+    arguments = ("-m", "bos", "-k", 2, "--levels", "l.toml", "--starts", 1, "--out", "r")
+
+    def write(name):
+        save = table.to_csv if ending == "csv" else table.to_parquet
+        save(f"{name}.{ending}", index=False)
+        return f"{name}.{ending}"
+
+    assert kindset("cluster", write("old"), *arguments)[0] == 0
+    table.loc[6, "b"] = mark
+    hint = "--missing='no answer'" if mark == "no answer" else f"--missing={mark}"
+    known = ", ".join(map(str, scale))
+    sentence = (
+        f"column 'b' holds '{mark}' in row 7, which is not among its levels ({known}): if it "
+        f"stands for a missing answer, say so with {hint}; else"
+    )
+    code, _, err = kindset("predict", "r", write("new"))
+    assert code == 2
+    assert f"{sentence} cluster again with the whole scale in --levels." in err.replace("\n", " ")
+    code, out, err = kindset("predict", "r", f"new.{ending}", f"--missing={mark}")
+    assert code == 0, err
+    code, _, err = kindset("cluster", f"new.{ending}", *arguments, "--force")
+    assert code == 2
+    assert f"{sentence} add it to them." in err.replace("\n", " ")
+    code, out, err = kindset("cluster", f"new.{ending}", *arguments, "--force", f"--missing={mark}")
+    assert code == 0, err
+    assert "1 answer missing" in out
+
+
+def test_the_odd_word_among_numbers_is_named(kindset, folder):
+    (folder / "t.csv").write_text("a,b\n1,2\n2,1\n1,1\n")
+    (folder / "new.csv").write_text("a,b\n1,2\n2,1\n1,refused\n")
+    (folder / "l.toml").write_text("b = [1, 2]")
+    arguments = ("-m", "bos", "-k", 1, "--levels", "l.toml")
+    assert kindset("cluster", "t.csv", *arguments)[0] == 0
+    for command in (("cluster", "new.csv", *arguments), ("predict", "t-bos", "new.csv")):
+        code, _, err = kindset(*command)
+        assert code == 2
+        assert "column 'b' holds 'refused' in row 3" in err
+        assert "--missing=refused" in err
+
+
+def test_marks_in_ordered_categoricals(kindset, folder):
+    levels = ["DK", "low", "high"]
+    answers = pd.Categorical(["low", "high", "DK", "low"] * 5, categories=levels, ordered=True)
+    pd.DataFrame({"a": answers, "b": [1, 2, 1, 2] * 5}).to_parquet("t.parquet")
+    code, out, err = kindset("cluster", "t.parquet", "-m", "god", "-k", 1, "--missing", "DK")
+    assert code == 0, err
+    assert "a (2), b (2)" in out
+    assert "5 answers missing" in out
+
+
 def test_doubtful_columns_are_noted(kindset, folder):
     table = pd.DataFrame({"age": range(40), "gap": [1, 2, 9, 1] * 10, "fine": [1, 2, 3, 1] * 10})
     table.to_csv("t.csv", index=False)

@@ -12,7 +12,7 @@ from kindset._files import write_text
 from kindset.cli._options import Debug, Force, IdColumn, Json, Missing, read_names
 from kindset.cli._samples import SampleOptions, Samples, Scaling, read_any
 from kindset.cli._survey import memberships
-from kindset.cli._tables import Reading, read_table, take_ids
+from kindset.cli._tables import Reading, check_levels, read_table, take_ids
 from kindset.exceptions import InputError
 from kindset.ordinal import OrdinalMixture, load_mixture
 from kindset.runs import Run
@@ -82,9 +82,12 @@ def _predict_survey(
     table = read_table(data, Reading(words, [id_column] if id_column else [], missing))
     ids = take_ids(table, id_column)
     names = list(getattr(mixture, "feature_names_in_", table.columns))
-    for name in names:
+    for name, levels in zip(names, mixture.categories_, strict=True):
         if name not in table:
             raise InputError(f"{data} has no column {name!r}, which the model needs.")
+        check_levels(
+            name, table[name], levels.tolist(), "cluster again with the whole scale in --levels"
+        )
     silent = int(table[names].isna().all(axis=1).sum())
     if silent:
         warnings.warn(

@@ -255,7 +255,7 @@ def _check_column(name: str, column: "pd.Series[Any]") -> None:
     if gaps.any():
         raise InputError(
             f"column {name!r} has no number in row {int(gaps.argmax()) + 1}; this method takes no "
-            "gaps: fill them, or leave the column or the rows out."
+            "gaps (bos, god and ordinal do): fill them, or leave the column or the rows out."
         )
 
 

@@ -171,7 +171,11 @@ def summarise(result: SurveyResult) -> str:
     gaps = int(survey.answers.isna().sum().sum())
     lines = [
         f"{n_rows:,} rows, {n_questions} questions"
-        + (f", {gaps:,} answers missing ({gaps / survey.answers.size:.1%})" if gaps else ""),
+        + (
+            f", {gaps:,} answer{'s' if gaps > 1 else ''} missing ({gaps / survey.answers.size:.1%})"
+            if gaps
+            else ""
+        ),
         "Questions: " + ", ".join(_scale(model, j) for j in range(n_questions)),
         f"Method: {METHODS[result.options.method][1]}, seed {result.options.seed}",
         _starts_sentence(model.start_objectives_),
