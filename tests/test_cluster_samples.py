@@ -19,6 +19,7 @@ from sklearn.datasets import make_blobs
 
 from kindset.cli import _methods
 from kindset.runs import Run, load_runs
+from kindset.unmasking import UnmaskingClustering
 
 
 @pytest.fixture
@@ -147,6 +148,28 @@ def test_interrupted_sweep(kindset, table, folder, monkeypatch, ctrl_c):
     assert err.count("there already") == 2
 
 
+def test_number_of_clusters_found_by_the_method(kindset, table, folder):
+    arguments = ("cluster", "rows.csv", "-m", "unmasking", "-k", "auto", *COLUMNS)
+    code, out, err = kindset(*arguments)
+    assert code == 0, err
+    run = Run.load(folder / "rows-unmasking")
+    model = UnmaskingClustering(None, random_state=0).fit(table[["a", "b", "c"]].to_numpy())
+    assert run.n_clusters == model.n_clusters_
+    assert (run.labels == model.labels_).all()
+    assert run.parameters["n_clusters"] == "auto"
+    assert f"{run.n_clusters} clusters by unmasking (unmasking K=auto s0)" in out
+    code, out, err = kindset("predict", "rows-unmasking", "rows.csv", "--id-column", "who",
+                             "--out", "new.csv")  # fmt: skip
+    assert code == 0, err
+    for note in ("", "there already"):
+        code, out, err = kindset(*arguments, "--seeds", "0,1", "--out", "sweep", "--json")
+        assert code == 0, err
+        assert err.count(note) >= 2
+    assert {path.name for path in folder.glob("sweep/un*")} == {
+        "unmasking-kauto-seed0", "unmasking-kauto-seed1"
+    }  # fmt: skip
+
+
 def test_embedding_is_the_space(kindset, table, folder):
     for name, width in (("pca:2", 2), ("autoencoder:1", 1)):
         code, _, err = kindset(
@@ -257,6 +280,9 @@ def test_scale(kindset, table, folder):
         (["rows.csv", "-m", "kmeans", "-k", 2, *COLUMNS, "-p", "n_clusters=5"], "say it with -k"),
         (["rows.csv", "-m", "kmeans", "-k", 2, *COLUMNS, "-p", "n_init=foo"], "n_init"),
         (["rows.csv", "-m", "kmeans", "-k", "2:900000000", *COLUMNS], "at most 1000 will do"),
+        (["rows.csv", "-m", "kmeans", "-k", "auto"], "-k auto: kmeans must be told the number"),
+        (["rows.csv", "-m", "god", "-k", "auto"], "god chooses among the numbers you give"),
+        (["rows.csv", "-m", "kmeans", "-k", "automatic"], "or a range such as 2:8, not"),
         (["taken.csv", "-m", "kmeans", "-k", 2, "--id-column", "cluster"], "cannot be called"),
         (["rows.csv", "-m", "kmeans", "-k", 2, *COLUMNS, "--out", "."], "cannot be the current"),
         (["void/x.csv", "-m", "kmeans", "-k", 2, "--out", "void", "--force"], "lies in the output"),

@@ -47,7 +47,7 @@ class Clusterer:
             raise InputError(f"--embedding: {setting.method} works on the images themselves.")
         if setting.embedding is not None:
             read_embedding(setting.embedding, self.samples.X.reshape(n, -1).shape)
-        if setting.k > n:
+        if setting.k is not None and setting.k > n:
             raise InputError(f"-k {setting.k}: there are only {n} samples.")
         method.build(setting, n_jobs=self.n_jobs, verbose=False)
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kindset.cli._options import AUTO
 from kindset.cli._samples import Kind
 from kindset.exceptions import InputError
 
@@ -32,6 +33,8 @@ class Method:
         What it clusters; images are laid out as rows for a method that takes features.
     defaults : dict
         Parameters that differ from the estimator's own.
+    finds_number : bool
+        Whether it finds the number of clusters if it is given None.
     by_cluster : tuple of str
         Fitted attributes with one entry for each cluster, of an estimator whose clusters come in
         no order.
@@ -42,6 +45,7 @@ class Method:
     number: str = "n_clusters"
     takes: tuple[Kind, ...] = ("features",)
     defaults: dict[str, Any] = field(default_factory=dict)
+    finds_number: bool = False
     by_cluster: tuple[str, ...] = ()
 
     @property
@@ -113,7 +117,7 @@ METHODS: dict[str, Method] = {
         by_cluster=("weights_", "means_", "covariances_", "precisions_", "precisions_cholesky_"),
     ),
     "ward": Method("Ward's hierarchical clustering", "sklearn.cluster:AgglomerativeClustering"),
-    "unmasking": Method("unmasking", "kindset.unmasking:UnmaskingClustering"),
+    "unmasking": Method("unmasking", "kindset.unmasking:UnmaskingClustering", finds_number=True),
     "dti-kmeans": Method(
         "transformation-invariant k-means", "kindset.images:DTIKMeans", takes=("images",)
     ),
@@ -127,19 +131,24 @@ METHODS: dict[str, Method] = {
 
 @dataclass(frozen=True)
 class Setting:
-    """One clustering to be made."""
+    """One clustering to be made; without `k` the method finds the number of clusters."""
 
     method: str
-    k: int
+    k: int | None
     seed: int = 0
     embedding: str | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
 
     @property
+    def number(self) -> int | str:
+        """The number of clusters as a user gives it."""
+        return AUTO if self.k is None else self.k
+
+    @property
     def name(self) -> str:
         """What to call the run, s being the seed: short, as tables have many columns."""
         space = "" if self.embedding is None else f"{self.embedding.replace(':', '')} "
-        return f"{space}{self.method} K={self.k} s{self.seed}"
+        return f"{space}{self.method} K={self.number} s{self.seed}"
 
     @property
     def folder(self) -> str:
@@ -147,11 +156,11 @@ class Setting:
         space = "" if self.embedding is None else f"{self.embedding.replace(':', '')}-"
         told = json.dumps(self.parameters, sort_keys=True, default=str)
         mark = f"-{hashlib.sha256(told.encode()).hexdigest()[:6]}" if self.parameters else ""
-        return f"{space}{self.method}-k{self.k}-seed{self.seed}{mark}"
+        return f"{space}{self.method}-k{self.number}-seed{self.seed}{mark}"
 
     def as_parameters(self) -> dict[str, Any]:
         """Return all that decides the result, as a run writes it down."""
-        return {"n_clusters": self.k, "embedding": self.embedding, **self.parameters}
+        return {"n_clusters": self.number, "embedding": self.embedding, **self.parameters}
 
 
 def read_parameters(texts: Sequence[str]) -> dict[str, Any]:

@@ -37,6 +37,10 @@ Missing = Annotated[
 Table = Annotated[Path, typer.Argument(help="Table: CSV or Parquet.", show_default=False)]
 
 
+AUTO = "auto"
+"""What -k takes where the method finds the number of clusters."""
+
+
 def read_range(text: str) -> list[int]:
     """Read a number of clusters, "4", or an inclusive range of them, "2:8"."""
     low, colon, high = text.partition(":")
