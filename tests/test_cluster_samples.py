@@ -132,10 +132,10 @@ def test_other_labels_or_ids_are_not_taken_for_the_same(kindset, table, folder):
 def test_interrupted_sweep(kindset, table, folder, monkeypatch, ctrl_c):
     build = _methods.Method.build
 
-    def interrupt(self, setting, *, n_jobs, verbose):
+    def interrupt(self, setting, *, verbose, **options):
         if setting.k == 4 and verbose:
             raise KeyboardInterrupt
-        return build(self, setting, n_jobs=n_jobs, verbose=verbose)
+        return build(self, setting, verbose=verbose, **options)
 
     monkeypatch.setattr(_methods.Method, "build", interrupt)
     arguments = ("cluster", "rows.csv", "-m", "kmeans", "-k", "2:5", *COLUMNS, "--out", "sweep")
@@ -361,6 +361,61 @@ def test_killed_at_any_moment(folder, table):
     assert not list(folder.glob("sweep/.*"))
 
 
+LONG = (
+    "cluster", "pics", "-m", "dti-kmeans", "--transforms", "affine", "-p", "max_epochs=500",
+    "-p", "batch_size=10",
+)  # fmt: skip
+
+
+def killed_with_a_checkpoint(command, place):
+    """Start a command, and kill it when it has left something to go on with."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while not list(place.rglob("group-0.json")):
+        assert process.poll() is None, "it ended before it could be killed"
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+
+
+def test_a_killed_training_goes_on(kindset, pictures, folder):
+    command = [sys.executable, "-m", "kindset", *LONG, "-k", "2", "--out", "run"]
+    killed_with_a_checkpoint(command, folder / ".run.work")
+    assert not (folder / "run").exists()
+    code, out, err = kindset(*LONG, "-k", 2, "--out", "run")
+    assert code == 0, err
+    assert "Going on where an earlier start was killed." in err
+    assert "since it was taken up again" in out
+    assert not list(folder.glob(".*"))
+    code, out, err = kindset(*LONG, "-k", 2, "--out", "whole")
+    assert code == 0, err
+    assert "Going on" not in err
+    one, other = Run.load(folder / "run"), Run.load(folder / "whole")
+    np.testing.assert_array_equal(one.space, other.space)
+    np.testing.assert_array_equal(one.model.history_.loss, other.model.history_.loss)
+
+
+@pytest.mark.slow
+def test_a_killed_sweep_goes_on_inside_a_training(kindset, pictures, folder):
+    command = [sys.executable, "-m", "kindset", *LONG, "-k", "2:3", "--out", "sweep"]
+    killed_with_a_checkpoint(command, folder / "sweep")
+    code, _, err = kindset(*LONG, "-k", "2:3", "--out", "sweep")
+    assert code == 0, err
+    resumed = [run.details["resumed"] for run in load_runs([folder / "sweep"])]
+    assert resumed == [True, False]
+    assert not list(folder.glob("sweep/.*"))
+
+
+def test_what_other_settings_left_is_not_taken_up(kindset, pictures, folder):
+    quick = ("cluster", "pics", "-m", "dti-kmeans", "--transforms", "affine", "--out", "run")
+    stale = folder / ".run.work" / "other"
+    stale.mkdir(parents=True)
+    (stale / "group-0.json").write_text("{}")
+    code, _, err = kindset(*quick, "-p", "max_epochs=2", "-k", 2)
+    assert code == 0, err
+    assert "Going on" not in err
+    assert not list(folder.glob(".*"))
+
+
 @pytest.mark.parametrize("method", ["dti-kmeans", "dti-gmm", "unmasking", "kmeans", "gmm"])
 def test_prediction_of_new_images(kindset, pictures, folder, method):
     pixels = method.startswith("dti")
@@ -407,15 +462,24 @@ def test_interrupted_training_is_no_finished_run(kindset, pictures, folder, monk
 
     monkeypatch.setattr(DTIKMeans, "fit_predict", interrupted)
     quick = ("cluster", "pics", "-m", "dti-kmeans", "-p", "max_epochs=2", "--transforms", "affine")
-    code, out, _ = kindset(*quick, "-k", 2, "--out", "one")
+    code, out, err = kindset(*quick, "-k", 2, "--out", "one")
     assert code == 130
     assert "Interrupted: this is the best" in out
+    assert "Started again with --force, it goes on from here." in err
+    assert (folder / ".one.work").exists()
     assert kindset("report", "one", "--out", "one.html")[0] == 0
     assert "was interrupted" in (folder / "one.html").read_text()
     code, _, err = kindset(*quick, "-k", "2:3", "--out", "many")
     assert code == 130
     assert "0 of 2 runs are there" in err
     assert not list(folder.glob("many/*/run.json"))
+    monkeypatch.undo()
+    monkeypatch.chdir(folder)
+    code, _, err = kindset(*quick, "-k", 2, "--out", "one", "--force")
+    assert code == 0, err
+    assert "Going on" in err
+    assert not Run.load(folder / "one").details["interrupted"]
+    assert not (folder / ".one.work").exists()
 
 
 @pytest.mark.parametrize("method", ["unmasking", "kmeans", "gmm"])

@@ -30,6 +30,7 @@ from kindset.cli._options import (
 from kindset.cli._samples import SampleOptions, read_samples
 from kindset.cli._sweep import finish, open_sweep
 from kindset.cli._tables import Codebook
+from kindset.cli._working import WorkingFolder
 from kindset.exceptions import InputError
 from kindset.ordinal import CRITERIA
 from kindset.report import compare_runs
@@ -336,13 +337,10 @@ def _cluster_samples(
 ) -> None:
     for setting in settings:
         clusterer.check(setting)
+    jobs = [clusterer.job(setting) for setting in settings]
     if len(settings) == 1:
-        run = clusterer.run(settings[0])
-        with output_folder(folder, force=force) as stage:
-            write_samples(run, clusterer.samples, stage)
-        runs = [run]
+        runs = [_cluster_once(clusterer, settings[0], jobs[0].work_for(folder), folder, force)]
     else:
-        jobs = [clusterer.job(setting) for setting in settings]
         open_sweep(folder, clusterer.samples.data.sha256, force=force)
         runs = finish(folder, jobs, say=partial(typer.echo, err=True), force=force)
     if as_json:
@@ -354,6 +352,21 @@ def _cluster_samples(
         typer.echo(f"Written to {folder}/; look closer: kindset report {folder}")
     if any(run.details["interrupted"] for run in runs):
         raise typer.Exit(130)
+
+
+def _cluster_once(
+    clusterer: Clusterer, setting: Setting, work: WorkingFolder, folder: Path, force: bool
+) -> Run:
+    if work.begun:
+        typer.echo("Going on where an earlier start was killed.", err=True)
+    run = clusterer.run(setting, work)
+    with output_folder(folder, force=force) as stage:
+        write_samples(run, clusterer.samples, stage)
+    if not run.details["interrupted"]:
+        work.clear()
+    elif work.begun:
+        typer.echo("Started again with --force, it goes on from here.", err=True)
+    return run
 
 
 def _rank(runs: Sequence[Run], clusterer: Clusterer) -> None:

@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -53,8 +54,10 @@ class Method:
         """Whether it looks at images as images."""
         return "images" in self.takes
 
-    def build(self, setting: "Setting", *, n_jobs: int, verbose: bool) -> Any:
-        """Make the estimator."""
+    def build(
+        self, setting: "Setting", *, n_jobs: int, verbose: bool, work: Path | None = None
+    ) -> Any:
+        """Make the estimator; if it can go on after it was killed, it does so from `work`."""
         module, name = self.estimator.split(":")
         try:
             kind = getattr(import_module(module), name)
@@ -74,6 +77,7 @@ class Method:
             self.number: setting.k,
             "random_state": setting.seed,
             "n_jobs": n_jobs,
+            "checkpoint_dir": work,
             "verbose": int(verbose) if module.startswith("kindset") else 0,
             **setting.parameters,
         }
