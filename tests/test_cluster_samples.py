@@ -17,7 +17,7 @@ from PIL import Image
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
-from kindset.cli import _methods
+from kindset.cli import _cluster, _methods
 from kindset.runs import Run, load_runs
 from kindset.unmasking import UnmaskingClustering
 
@@ -168,6 +168,22 @@ def test_number_of_clusters_found_by_the_method(kindset, table, folder):
     assert {path.name for path in folder.glob("sweep/un*")} == {
         "unmasking-kauto-seed0", "unmasking-kauto-seed1"
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("embedding", [(), ("--embedding", "pca:2")])
+def test_runs_of_a_sweep_share_their_space(kindset, table, folder, monkeypatch, embedding):
+    seen = []
+    rank = _cluster._rank
+    monkeypatch.setattr(
+        _cluster, "_rank", lambda runs, clusterer: (seen.append(runs), rank(runs, clusterer))
+    )
+    arguments = ("cluster", "rows.csv", "-m", "kmeans", "-k", "2:4", *COLUMNS, *embedding)
+    for _ in ("made", "there already"):
+        code, _, err = kindset(*arguments, "--out", "sweep")
+        assert code == 0, err
+    for runs in seen:
+        assert len(runs) == 3
+        assert len({id(run.space) for run in runs}) == 1
 
 
 def test_embedding_is_the_space(kindset, table, folder):

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+import weakref
 
 import numpy as np
 import pandas as pd
@@ -373,3 +374,27 @@ def test_run_json_is_readable_by_people(tmp_path):
     assert document["format"] == "kindset-run"
     assert document["name"] == "ünïcode / name"
     assert "kindset" in document["versions"]
+
+
+def test_equal_spaces_are_held_once(tmp_path, monkeypatch):
+    """However many runs there are, at most one space more than the distinct ones is in memory."""
+    spaces = [np.full((4, 3), value) for value in (0.0, 1.0)]
+    for i in range(6):
+        Run([0, 0, 1, 1], space=spaces[i % 2], name=f"{i}").save(tmp_path / f"{i}")
+    Run([0, 0, 1, 1], name="none").save(tmp_path / "none")
+    loaded, alive = [], []
+    load = Run.load
+
+    def watched(path):
+        run = load(path)
+        if run.space is not None:
+            loaded.append(weakref.ref(run.space))
+        alive.append(sum(space() is not None for space in loaded))
+        return run
+
+    monkeypatch.setattr(Run, "load", watched)
+    runs = load_runs([tmp_path])
+    assert len({id(run.space) for run in runs if run.space is not None}) == 2
+    for i, run in enumerate(runs[:6]):
+        np.testing.assert_array_equal(run.space, spaces[i % 2])
+    assert max(alive) == 3

@@ -12,7 +12,7 @@ from kindset._files import check_output_folder, is_ours, output_folder, write_te
 from kindset._version import __version__
 from kindset.cli._working import ENDING, WorkingFolder
 from kindset.exceptions import InputError
-from kindset.runs import RUN_FILE, Fingerprint, Run
+from kindset.runs import RUN_FILE, Fingerprint, Run, SharedSpaces
 
 MARKER = "sweep.json"
 
@@ -88,6 +88,7 @@ def finish(
     Ctrl-C keeps what is finished, and the next call goes on from there. With `force` all are made
     again, and other runs in the folder are removed when that is done.
     """
+    share = SharedSpaces()
     runs = []
     for number, job in enumerate(jobs):
         path = folder / job.folder
@@ -107,7 +108,7 @@ def finish(
                 raise typer.Exit(130) from None
             note = f"{sum(run.timings.values()):.1f} s"
         say(f"[{number + 1}/{len(jobs)}] {run.name}: {note}")
-        runs.append(run)
+        runs.append(share(run))
     if force:
         _remove_others(folder, {job.folder for job in jobs})
     return runs
