@@ -170,8 +170,10 @@ def _segment(
         for x in [q.telling(k)]
     ]
     size = number(head.get("size"), f"{what} size")
+    # In the questions' words; the run's own line has the names of the columns.
+    headline = "; ".join(f"{trait.answer} ({trait.question})" for trait in traits[:2])
     return Segment(
-        headline=text(head.get("headline", ""), f"{what} headline"),
+        headline=headline or text(head.get("headline", ""), f"{what} headline"),
         size=size,
         n_rows=round(number(head.get("n_rows", size), f"{what} n_rows")),
         share=share(head.get("share"), f"{what} share"),
