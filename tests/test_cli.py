@@ -2,7 +2,6 @@
 
 import json
 import signal
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -419,19 +418,3 @@ def test_folder_that_cannot_be_written_is_found_first(kindset, survey, monkeypat
     code, _, err = kindset("cluster", survey, "-m", "bos", "-k", 2, "--out", "x/y")
     assert code == 2
     assert "cannot write into" in err
-
-
-def test_failed_replacement_keeps_the_old_folder(folder, monkeypatch):
-    Run([0, 1], name="old").save("run")
-    original = Path.replace
-
-    def fails(self, target):
-        if self.name.startswith(".run.") and Path(target).name == "run" and "old" not in self.name:
-            raise OSError("disk on fire")
-        return original(self, target)
-
-    monkeypatch.setattr(Path, "replace", fails)
-    with pytest.raises(OSError, match="on fire"):
-        Run([0, 1], name="new").save("run", force=True)
-    assert Run.load("run").name == "old"
-    assert [path.name for path in folder.iterdir()] == ["run"]

@@ -84,7 +84,7 @@ def test_a_sweep_goes_on_with_what_is_sound(kindset, table, folder):
     arguments = ("cluster", "rows.csv", "-m", "kmeans", "-k", "2:4", *COLUMNS, "--out", "sweep")
     assert kindset(*arguments)[0] == 0
     (folder / "sweep" / "kmeans-k2-seed0" / "labels.npy").write_bytes(b"torn")
-    (folder / "sweep" / ".kmeans-k2-seed0.abc").mkdir()
+    (folder / "sweep" / ".kmeans-k2-seed0.abcdefgh.new").mkdir()
     _, _, err = kindset(*arguments)
     assert err.count("there already") == 2
     assert len(load_runs([folder / "sweep"])) == 3

@@ -198,8 +198,9 @@ def test_a_crash_leaves_no_half_run(tmp_path):
     code = (
         "import numpy as np, sys; from kindset.runs import Run\n"
         "X = np.random.default_rng(0).random((20000, 40)); labels = np.arange(20000) % 7\n"
-        "print('ready', flush=True)\n"
-        "for i in range(10**6): Run(labels, X, name=str(i)).save(sys.argv[1], force=True)"
+        "for i in range(10**6):\n"
+        "    Run(labels, X, name=str(i)).save(sys.argv[1], force=True)\n"
+        "    print('ready', flush=True)\n"
     )
     for wait in (0.05, 0.11, 0.23):
         process = subprocess.Popen(
@@ -210,10 +211,10 @@ def test_a_crash_leaves_no_half_run(tmp_path):
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         process.stdout.close()
-        if (tmp_path / "run").exists():
-            assert Run.load(tmp_path / "run").space.shape == (20000, 40)
+        assert Run.load(tmp_path / "run").space.shape == (20000, 40)
     Run(LABELS).save(tmp_path / "run", force=True)
     assert len(Run.load(tmp_path / "run")) == 5
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
 class TestForeign:

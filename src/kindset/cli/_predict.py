@@ -9,6 +9,7 @@ import pandas as pd
 import typer
 
 from kindset._files import write_text
+from kindset._replacing import put_back
 from kindset.cli._options import Debug, Force, IdColumn, Json, Missing, read_names
 from kindset.cli._samples import SampleOptions, Samples, Scaling, read_any
 from kindset.cli._survey import memberships
@@ -41,6 +42,7 @@ def predict(
     """Assign new samples to the groups of an earlier run."""
     if out is not None and out.exists() and not force:
         raise InputError(f"{out} exists already; choose another --out, or replace it: --force.")
+    put_back(model)
     run = Run.load(model) if model.is_dir() else None
     fitted = load_mixture(model) if run is None else run.model
     if fitted is None:

@@ -95,9 +95,6 @@ def finish(
         run = job.stands(path) if path.exists() and not force else None
         note = "there already"
         if run is None:
-            for left_behind in folder.glob(f".{job.folder}.*"):  # by a process that was killed
-                if left_behind.suffix != ENDING:
-                    shutil.rmtree(left_behind, ignore_errors=True)
             work = job.work_for(path)
             try:
                 with output_folder(path, force=True) as stage:

@@ -12,6 +12,7 @@ import pandas as pd
 
 from kindset._arrays import as_label_array
 from kindset._files import csv_separator
+from kindset._replacing import put_back, put_back_all
 from kindset.exceptions import InputError
 from kindset.runs._run import RUN_FILE, Run, read_archive, read_array
 from kindset.runs._sharing import SharedSpaces
@@ -59,12 +60,14 @@ def load_runs(paths: Iterable[str | os.PathLike[str]]) -> list[Run]:
 
 def _read(path: Path, share: SharedSpaces) -> Iterator[tuple[Path, Run]]:
     """Read runs one at a time: equal spaces need not be in memory side by side."""
+    put_back(path)
     if not path.exists():
         raise InputError(f"there is no file or folder {path}.")
     readers = {".npz": _read_npz, ".csv": _read_csv}
     if (path / RUN_FILE).exists():
         yield path, share(Run.load(path))
     elif path.is_dir():
+        put_back_all(path)
         # A name with a dot in front is a run that is being written.
         inside = [item for item in sorted(path.iterdir()) if not item.name.startswith(".")]
         inner = [item for item in inside if (item / RUN_FILE).exists()]
