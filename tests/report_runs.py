@@ -64,6 +64,7 @@ def survey_run(distribution="god", k=3):
         "survey": {
             "segments": [
                 {"headline": headline(j), "size": float(profiles.sizes[j]),
+                 "n_rows": int(profiles.n_rows[j]),
                  "share": float(profiles.sizes[j] / len(labels)),
                  "certainty": float(profiles.certainty[j])}
                 for j in range(k)

@@ -2,7 +2,6 @@
 
 import json
 import signal
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -291,6 +290,65 @@ def test_marks_of_missing_answers(kindset, folder):
     assert "3 answers missing" in out
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("mark", ["DK", "no answer", 9, -9])
+def test_unknown_answers_may_be_missing_ones(kindset, folder, ending, mark):
+    rng = np.random.default_rng(0)
+    words = isinstance(mark, str)
+    scale = np.array(["low", "middle", "high"], dtype=object) if words else np.array([1, 2, 3])
+    table = pd.DataFrame({name: scale[rng.integers(3, size=40)] for name in "ab"})
+    (folder / "l.toml").write_text(f"a = {scale.tolist()}\nb = {scale.tolist()}\n")
+    arguments = ("-m", "bos", "-k", 2, "--levels", "l.toml", "--starts", 1, "--out", "r")
+
+    def write(name):
+        save = table.to_csv if ending == "csv" else table.to_parquet
+        save(f"{name}.{ending}", index=False)
+        return f"{name}.{ending}"
+
+    assert kindset("cluster", write("old"), *arguments)[0] == 0
+    table.loc[6, "b"] = mark
+    hint = "--missing='no answer'" if mark == "no answer" else f"--missing={mark}"
+    known = ", ".join(map(str, scale))
+    sentence = (
+        f"column 'b' holds '{mark}' in row 7, which is not among its levels ({known}): if it "
+        f"stands for a missing answer, say so with {hint}; else"
+    )
+    code, _, err = kindset("predict", "r", write("new"))
+    assert code == 2
+    assert f"{sentence} cluster again with the whole scale in --levels." in err.replace("\n", " ")
+    code, out, err = kindset("predict", "r", f"new.{ending}", f"--missing={mark}")
+    assert code == 0, err
+    code, _, err = kindset("cluster", f"new.{ending}", *arguments, "--force")
+    assert code == 2
+    assert f"{sentence} add it to them." in err.replace("\n", " ")
+    code, out, err = kindset("cluster", f"new.{ending}", *arguments, "--force", f"--missing={mark}")
+    assert code == 0, err
+    assert "1 answer missing" in out
+
+
+def test_the_odd_word_among_numbers_is_named(kindset, folder):
+    (folder / "t.csv").write_text("a,b\n1,2\n2,1\n1,1\n")
+    (folder / "new.csv").write_text("a,b\n1,2\n2,1\n1,refused\n")
+    (folder / "l.toml").write_text("b = [1, 2]")
+    arguments = ("-m", "bos", "-k", 1, "--levels", "l.toml")
+    assert kindset("cluster", "t.csv", *arguments)[0] == 0
+    for command in (("cluster", "new.csv", *arguments), ("predict", "t-bos", "new.csv")):
+        code, _, err = kindset(*command)
+        assert code == 2
+        assert "column 'b' holds 'refused' in row 3" in err
+        assert "--missing=refused" in err
+
+
+def test_marks_in_ordered_categoricals(kindset, folder):
+    levels = ["DK", "low", "high"]
+    answers = pd.Categorical(["low", "high", "DK", "low"] * 5, categories=levels, ordered=True)
+    pd.DataFrame({"a": answers, "b": [1, 2, 1, 2] * 5}).to_parquet("t.parquet")
+    code, out, err = kindset("cluster", "t.parquet", "-m", "god", "-k", 1, "--missing", "DK")
+    assert code == 0, err
+    assert "a (2), b (2)" in out
+    assert "5 answers missing" in out
+
+
 def test_doubtful_columns_are_noted(kindset, folder):
     table = pd.DataFrame({"age": range(40), "gap": [1, 2, 9, 1] * 10, "fine": [1, 2, 3, 1] * 10})
     table.to_csv("t.csv", index=False)
@@ -313,6 +371,27 @@ def test_scale_of_the_weights_does_not_matter(kindset, folder):
                        "--starts", 2, "--out", name)[0] == 0  # fmt: skip
     first, second = (Run.load(folder / name) for name in ("one", "many"))
     assert first.metrics == pytest.approx(second.metrics)
+
+
+def test_weighted_shares_are_called_so(kindset, survey, folder):
+    arguments = ("cluster", survey, "-m", "god", "-k", 2, *OPTIONS)
+    code, out, err = kindset(*arguments)
+    assert code == 0, err
+    run = Run.load(folder / "survey-god")
+    assert "Rows weighted by w, scaled to a mean of 1: likelihood" in out
+    assert f"({(run.labels == 0).sum()} rows), assigned with" in out
+    assert out.count("weighted share") == 2
+    assert "of the rows" not in out
+    assert kindset("report", "survey-god")[0] == 0
+    page = (folder / "report.html").read_text()
+    assert "All shares are weighted by <code>w</code>." in page
+    assert page.count("Weighted share <b>") == 2
+    assert page.count("% (weighted)") == 2
+    assert "of respondents (" not in page
+    assert kindset(*arguments[:-4], "--exclude", "w", "--out", "plain")[0] == 0
+    assert kindset("report", "plain", "--out", "plain.html")[0] == 0
+    assert "eighted" not in (folder / "plain" / "summary.txt").read_text()
+    assert "of respondents (" in (folder / "plain.html").read_text()
 
 
 def test_dollars_are_no_mathematics(kindset, folder):
@@ -339,19 +418,3 @@ def test_folder_that_cannot_be_written_is_found_first(kindset, survey, monkeypat
     code, _, err = kindset("cluster", survey, "-m", "bos", "-k", 2, "--out", "x/y")
     assert code == 2
     assert "cannot write into" in err
-
-
-def test_failed_replacement_keeps_the_old_folder(folder, monkeypatch):
-    Run([0, 1], name="old").save("run")
-    original = Path.replace
-
-    def fails(self, target):
-        if self.name.startswith(".run.") and Path(target).name == "run" and "old" not in self.name:
-            raise OSError("disk on fire")
-        return original(self, target)
-
-    monkeypatch.setattr(Path, "replace", fails)
-    with pytest.raises(OSError, match="on fire"):
-        Run([0, 1], name="new").save("run", force=True)
-    assert Run.load("run").name == "old"
-    assert [path.name for path in folder.iterdir()] == ["run"]

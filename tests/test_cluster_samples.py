@@ -17,8 +17,9 @@ from PIL import Image
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
-from kindset.cli import _methods
+from kindset.cli import _cluster, _methods
 from kindset.runs import Run, load_runs
+from kindset.unmasking import UnmaskingClustering
 
 
 @pytest.fixture
@@ -83,7 +84,7 @@ def test_a_sweep_goes_on_with_what_is_sound(kindset, table, folder):
     arguments = ("cluster", "rows.csv", "-m", "kmeans", "-k", "2:4", *COLUMNS, "--out", "sweep")
     assert kindset(*arguments)[0] == 0
     (folder / "sweep" / "kmeans-k2-seed0" / "labels.npy").write_bytes(b"torn")
-    (folder / "sweep" / ".kmeans-k2-seed0.abc").mkdir()
+    (folder / "sweep" / ".kmeans-k2-seed0.abcdefgh.new").mkdir()
     _, _, err = kindset(*arguments)
     assert err.count("there already") == 2
     assert len(load_runs([folder / "sweep"])) == 3
@@ -131,10 +132,10 @@ def test_other_labels_or_ids_are_not_taken_for_the_same(kindset, table, folder):
 def test_interrupted_sweep(kindset, table, folder, monkeypatch, ctrl_c):
     build = _methods.Method.build
 
-    def interrupt(self, setting, *, n_jobs, verbose):
+    def interrupt(self, setting, *, verbose, **options):
         if setting.k == 4 and verbose:
             raise KeyboardInterrupt
-        return build(self, setting, n_jobs=n_jobs, verbose=verbose)
+        return build(self, setting, verbose=verbose, **options)
 
     monkeypatch.setattr(_methods.Method, "build", interrupt)
     arguments = ("cluster", "rows.csv", "-m", "kmeans", "-k", "2:5", *COLUMNS, "--out", "sweep")
@@ -145,6 +146,44 @@ def test_interrupted_sweep(kindset, table, folder, monkeypatch, ctrl_c):
     code, _, err = kindset(*arguments)
     assert code == 0
     assert err.count("there already") == 2
+
+
+def test_number_of_clusters_found_by_the_method(kindset, table, folder):
+    arguments = ("cluster", "rows.csv", "-m", "unmasking", "-k", "auto", *COLUMNS)
+    code, out, err = kindset(*arguments)
+    assert code == 0, err
+    run = Run.load(folder / "rows-unmasking")
+    model = UnmaskingClustering(None, random_state=0).fit(table[["a", "b", "c"]].to_numpy())
+    assert run.n_clusters == model.n_clusters_
+    assert (run.labels == model.labels_).all()
+    assert run.parameters["n_clusters"] == "auto"
+    assert f"{run.n_clusters} clusters by unmasking (unmasking K=auto s0)" in out
+    code, out, err = kindset("predict", "rows-unmasking", "rows.csv", "--id-column", "who",
+                             "--out", "new.csv")  # fmt: skip
+    assert code == 0, err
+    for note in ("", "there already"):
+        code, out, err = kindset(*arguments, "--seeds", "0,1", "--out", "sweep", "--json")
+        assert code == 0, err
+        assert err.count(note) >= 2
+    assert {path.name for path in folder.glob("sweep/un*")} == {
+        "unmasking-kauto-seed0", "unmasking-kauto-seed1"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("embedding", [(), ("--embedding", "pca:2")])
+def test_runs_of_a_sweep_share_their_space(kindset, table, folder, monkeypatch, embedding):
+    seen = []
+    rank = _cluster._rank
+    monkeypatch.setattr(
+        _cluster, "_rank", lambda runs, clusterer: (seen.append(runs), rank(runs, clusterer))
+    )
+    arguments = ("cluster", "rows.csv", "-m", "kmeans", "-k", "2:4", *COLUMNS, *embedding)
+    for _ in ("made", "there already"):
+        code, _, err = kindset(*arguments, "--out", "sweep")
+        assert code == 0, err
+    for runs in seen:
+        assert len(runs) == 3
+        assert len({id(run.space) for run in runs}) == 1
 
 
 def test_embedding_is_the_space(kindset, table, folder):
@@ -257,6 +296,9 @@ def test_scale(kindset, table, folder):
         (["rows.csv", "-m", "kmeans", "-k", 2, *COLUMNS, "-p", "n_clusters=5"], "say it with -k"),
         (["rows.csv", "-m", "kmeans", "-k", 2, *COLUMNS, "-p", "n_init=foo"], "n_init"),
         (["rows.csv", "-m", "kmeans", "-k", "2:900000000", *COLUMNS], "at most 1000 will do"),
+        (["rows.csv", "-m", "kmeans", "-k", "auto"], "-k auto: kmeans must be told the number"),
+        (["rows.csv", "-m", "god", "-k", "auto"], "god chooses among the numbers you give"),
+        (["rows.csv", "-m", "kmeans", "-k", "automatic"], "or a range such as 2:8, not"),
         (["taken.csv", "-m", "kmeans", "-k", 2, "--id-column", "cluster"], "cannot be called"),
         (["rows.csv", "-m", "kmeans", "-k", 2, *COLUMNS, "--out", "."], "cannot be the current"),
         (["void/x.csv", "-m", "kmeans", "-k", 2, "--out", "void", "--force"], "lies in the output"),
@@ -335,13 +377,69 @@ def test_killed_at_any_moment(folder, table):
     assert not list(folder.glob("sweep/.*"))
 
 
-@pytest.mark.parametrize("method", ["dti-kmeans", "dti-gmm", "unmasking"])
+LONG = (
+    "cluster", "pics", "-m", "dti-kmeans", "--transforms", "affine", "-p", "max_epochs=500",
+    "-p", "batch_size=10",
+)  # fmt: skip
+
+
+def killed_with_a_checkpoint(command, place):
+    """Start a command, and kill it when it has left something to go on with."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while not list(place.rglob("group-0.json")):
+        assert process.poll() is None, "it ended before it could be killed"
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+
+
+def test_a_killed_training_goes_on(kindset, pictures, folder):
+    command = [sys.executable, "-m", "kindset", *LONG, "-k", "2", "--out", "run"]
+    killed_with_a_checkpoint(command, folder / ".run.work")
+    assert not (folder / "run").exists()
+    code, out, err = kindset(*LONG, "-k", 2, "--out", "run")
+    assert code == 0, err
+    assert "Going on where an earlier start was killed." in err
+    assert "since it was taken up again" in out
+    assert not list(folder.glob(".*"))
+    code, out, err = kindset(*LONG, "-k", 2, "--out", "whole")
+    assert code == 0, err
+    assert "Going on" not in err
+    one, other = Run.load(folder / "run"), Run.load(folder / "whole")
+    np.testing.assert_array_equal(one.space, other.space)
+    np.testing.assert_array_equal(one.model.history_.loss, other.model.history_.loss)
+
+
+@pytest.mark.slow
+def test_a_killed_sweep_goes_on_inside_a_training(kindset, pictures, folder):
+    command = [sys.executable, "-m", "kindset", *LONG, "-k", "2:3", "--out", "sweep"]
+    killed_with_a_checkpoint(command, folder / "sweep")
+    code, _, err = kindset(*LONG, "-k", "2:3", "--out", "sweep")
+    assert code == 0, err
+    resumed = [run.details["resumed"] for run in load_runs([folder / "sweep"])]
+    assert resumed == [True, False]
+    assert not list(folder.glob("sweep/.*"))
+
+
+def test_what_other_settings_left_is_not_taken_up(kindset, pictures, folder):
+    quick = ("cluster", "pics", "-m", "dti-kmeans", "--transforms", "affine", "--out", "run")
+    stale = folder / ".run.work" / "other"
+    stale.mkdir(parents=True)
+    (stale / "group-0.json").write_text("{}")
+    code, _, err = kindset(*quick, "-p", "max_epochs=2", "-k", 2)
+    assert code == 0, err
+    assert "Going on" not in err
+    assert not list(folder.glob(".*"))
+
+
+@pytest.mark.parametrize("method", ["dti-kmeans", "dti-gmm", "unmasking", "kmeans", "gmm"])
 def test_prediction_of_new_images(kindset, pictures, folder, method):
-    quick = () if method == "unmasking" else ("-p", "max_epochs=2", "--transforms", "affine")
+    pixels = method.startswith("dti")
+    quick = ("-p", "max_epochs=2", "--transforms", "affine") if pixels else ()
     code, _, err = kindset("cluster", "pics", "-m", method, "-k", 2, *quick, "--out", "run")
     assert code == 0, err
     run = Run.load(folder / "run")
-    if method != "unmasking":
+    if pixels:
         n_shown = len(run.exhibits["samples"])
         assert run.exhibits["aligned"].shape == (n_shown, 2, 12, 12)
         assert run.space.shape == (20, 2)
@@ -380,19 +478,29 @@ def test_interrupted_training_is_no_finished_run(kindset, pictures, folder, monk
 
     monkeypatch.setattr(DTIKMeans, "fit_predict", interrupted)
     quick = ("cluster", "pics", "-m", "dti-kmeans", "-p", "max_epochs=2", "--transforms", "affine")
-    code, out, _ = kindset(*quick, "-k", 2, "--out", "one")
+    code, out, err = kindset(*quick, "-k", 2, "--out", "one")
     assert code == 130
     assert "Interrupted: this is the best" in out
+    assert "Started again with --force, it goes on from here." in err
+    assert (folder / ".one.work").exists()
     assert kindset("report", "one", "--out", "one.html")[0] == 0
     assert "was interrupted" in (folder / "one.html").read_text()
     code, _, err = kindset(*quick, "-k", "2:3", "--out", "many")
     assert code == 130
     assert "0 of 2 runs are there" in err
     assert not list(folder.glob("many/*/run.json"))
+    monkeypatch.undo()
+    monkeypatch.chdir(folder)
+    code, _, err = kindset(*quick, "-k", 2, "--out", "one", "--force")
+    assert code == 0, err
+    assert "Going on" in err
+    assert not Run.load(folder / "one").details["interrupted"]
+    assert not (folder / ".one.work").exists()
 
 
-def test_prediction_of_rows(kindset, table, folder):
-    arguments = ("cluster", "rows.csv", "-m", "unmasking", "-k", 3, *COLUMNS, "--scale", "standard")
+@pytest.mark.parametrize("method", ["unmasking", "kmeans", "gmm"])
+def test_prediction_of_rows(kindset, table, folder, method):
+    arguments = ("cluster", "rows.csv", "-m", method, "-k", 3, *COLUMNS, "--scale", "standard")
     code, _, err = kindset(*arguments, "--out", "run")
     assert code == 0, err
     table[["c", "b", "who", "a"]].to_csv("new.csv", index=False)
@@ -407,7 +515,38 @@ def test_prediction_of_rows(kindset, table, folder):
     code, _, err = kindset("predict", "run", "wide.npy")
     assert code == 2
     assert "samples of shape (7,)" in err
+
+
+@pytest.mark.parametrize("method", ["kmeans", "gmm"])
+@pytest.mark.parametrize("parameters", [(), ("-p", "covariance_type=tied")])
+def test_clusters_of_a_model_are_those_of_its_run(kindset, folder, method, parameters):
+    if parameters and method == "kmeans":
+        parameters = ("-p", "algorithm=elkan")
+    rng = np.random.default_rng(0)
+    # Many samples lie just between two clusters.
+    np.save("rows.npy", rng.integers(0, 3, size=(200, 3)))
+    code, _, err = kindset("cluster", "rows.npy", "-m", method, "-k", 5, *parameters, "-o", "run")
+    assert code == 0, err
+    run = Run.load(folder / "run")
+    np.testing.assert_array_equal(run.model.predict(run.space), run.labels)
+    for dtype in (np.uint8, np.float32, np.float64):
+        np.save("new.npy", np.load("rows.npy").astype(dtype))
+        code, _, err = kindset("predict", "run", "new.npy", "--out", "new.csv", "--force")
+        assert code == 0, err
+        pd.testing.assert_frame_equal(pd.read_csv("new.csv"), pd.read_csv("run/clusters.csv"))
+
+
+def test_runs_that_cannot_predict(kindset, table, folder):
+    new = ("rows.csv", "--id-column", "who")
     kindset("cluster", "rows.csv", "-m", "ward", "-k", 3, *COLUMNS)
-    code, _, err = kindset("predict", "rows-ward", "new.csv", "--id-column", "who")
+    code, _, err = kindset("predict", "rows-ward", *new)
     assert code == 2
-    assert "holds no model" in err
+    assert "ward groups the samples it was given and no others; cluster with kmeans" in err
+    kindset("cluster", "rows.csv", "-m", "kmeans", "-k", 3, *COLUMNS, "--embedding", "pca:2")
+    code, _, err = kindset("predict", "rows-kmeans", *new)
+    assert code == 2
+    assert "cluster without --embedding" in err
+    Run(np.arange(3)).save("foreign")
+    code, _, err = kindset("predict", "foreign", *new)
+    assert code == 2
+    assert "it holds no model" in err

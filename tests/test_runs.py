@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+import weakref
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from sklearn.cluster import KMeans
+from sklearn.cluster import DBSCAN
 
 from kindset import OrdinalMixture
 from kindset.exceptions import InputError
@@ -128,8 +129,8 @@ def test_never_replaces_unasked(tmp_path):
 
 
 def test_unknown_model_leaves_nothing_behind(tmp_path):
-    with pytest.raises(InputError, match="models of type KMeans cannot be saved"):
-        Run(LABELS, model=KMeans()).save(tmp_path / "run")
+    with pytest.raises(InputError, match="models of type DBSCAN cannot be saved"):
+        Run(LABELS, model=DBSCAN()).save(tmp_path / "run")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -197,8 +198,9 @@ def test_a_crash_leaves_no_half_run(tmp_path):
     code = (
         "import numpy as np, sys; from kindset.runs import Run\n"
         "X = np.random.default_rng(0).random((20000, 40)); labels = np.arange(20000) % 7\n"
-        "print('ready', flush=True)\n"
-        "for i in range(10**6): Run(labels, X, name=str(i)).save(sys.argv[1], force=True)"
+        "for i in range(10**6):\n"
+        "    Run(labels, X, name=str(i)).save(sys.argv[1], force=True)\n"
+        "    print('ready', flush=True)\n"
     )
     for wait in (0.05, 0.11, 0.23):
         process = subprocess.Popen(
@@ -209,10 +211,10 @@ def test_a_crash_leaves_no_half_run(tmp_path):
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         process.stdout.close()
-        if (tmp_path / "run").exists():
-            assert Run.load(tmp_path / "run").space.shape == (20000, 40)
+        assert Run.load(tmp_path / "run").space.shape == (20000, 40)
     Run(LABELS).save(tmp_path / "run", force=True)
     assert len(Run.load(tmp_path / "run")) == 5
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
 class TestForeign:
@@ -373,3 +375,27 @@ def test_run_json_is_readable_by_people(tmp_path):
     assert document["format"] == "kindset-run"
     assert document["name"] == "ünïcode / name"
     assert "kindset" in document["versions"]
+
+
+def test_equal_spaces_are_held_once(tmp_path, monkeypatch):
+    """However many runs there are, at most one space more than the distinct ones is in memory."""
+    spaces = [np.full((4, 3), value) for value in (0.0, 1.0)]
+    for i in range(6):
+        Run([0, 0, 1, 1], space=spaces[i % 2], name=f"{i}").save(tmp_path / f"{i}")
+    Run([0, 0, 1, 1], name="none").save(tmp_path / "none")
+    loaded, alive = [], []
+    load = Run.load
+
+    def watched(path):
+        run = load(path)
+        if run.space is not None:
+            loaded.append(weakref.ref(run.space))
+        alive.append(sum(space() is not None for space in loaded))
+        return run
+
+    monkeypatch.setattr(Run, "load", watched)
+    runs = load_runs([tmp_path])
+    assert len({id(run.space) for run in runs if run.space is not None}) == 2
+    for i, run in enumerate(runs[:6]):
+        np.testing.assert_array_equal(run.space, spaces[i % 2])
+    assert max(alive) == 3

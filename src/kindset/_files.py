@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from kindset._replacing import clear_left_over, new_folder, replace_folder
 from kindset.exceptions import InputError
 
 MARKERS = {"run.json": "format", "compare.json": "rankings", "sweep.json": "kindset"}
@@ -37,12 +38,16 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def check_output_folder(path: Path, *, force: bool) -> None:
-    """Refuse, before any work is done, a folder that `output_folder` would not write."""
+    """Refuse, before any work is done, a folder that `output_folder` would not write.
+
+    What a process that was killed while it replaced the folder has left is put back or removed.
+    """
     if path.resolve() == Path.cwd():
         raise InputError("the output folder cannot be the current one; name a new one.")
     above = next(folder for folder in path.absolute().parents if folder.exists())
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
         raise InputError(f"cannot write into {above}; choose another.")
+    clear_left_over(path)
     if not path.exists():
         return
     if not path.is_dir():
@@ -73,30 +78,17 @@ def output_folder(path: Path, *, force: bool) -> Iterator[Path]:
     """Yield a folder to fill, which takes the place of `path` when everything went well."""
     check_output_folder(path, force=force)
     path.parent.mkdir(parents=True, exist_ok=True)
-    stage = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+    stage = new_folder(path)
     try:
         stage.chmod(0o777 & ~_umask())
         yield stage
         if path.exists() and any(path.iterdir()):
-            _swap(stage, path)
+            replace_folder(stage, path)
         else:
             stage.replace(path)
     except BaseException:
         shutil.rmtree(stage, ignore_errors=True)
         raise
-
-
-def _swap(stage: Path, path: Path) -> None:
-    """Put a folder in the place of another; if that fails, the other stays."""
-    aside = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.old."))
-    path.replace(aside / path.name)
-    try:
-        stage.replace(path)
-    except BaseException:
-        (aside / path.name).replace(path)
-        aside.rmdir()
-        raise
-    shutil.rmtree(aside)
 
 
 def _umask() -> int:

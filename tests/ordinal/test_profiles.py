@@ -39,7 +39,24 @@ def test_shares_are_those_of_the_weighted_answers(model, survey):
             assert_allclose(question.shares[k, x], expected)
     assert_allclose(question.answered, 1)
     assert_allclose(profiles.sizes.sum(), weights.sum())
+    assert_array_equal(profiles.n_rows, np.bincount(model.labels_))
     assert ((question.distinctness >= 0) & (question.distinctness <= 1)).all()
+
+
+def test_weighted_counts_are_not_called_rows(model, survey):
+    weights = np.where(model.labels_ == 0, 2.0, 0.5)
+    text = describe_segments(model, survey.data, sample_weight=weights)
+    sizes = np.bincount(model.labels_)
+    total = weights.sum()
+    for k, n in enumerate(sizes):
+        share = (2.0 if k == 0 else 0.5) * n / total
+        assert f"weighted share {share:.0%} ({n} rows), assigned" in text
+    assert f"{sizes[0] / sizes.sum():.0%} of the rows ({sizes[0]})" in describe_segments(
+        model, survey.data
+    )
+    for given, legend in ((weights, True), (None, False)):
+        display = SegmentProfileDisplay.from_estimator(model, survey.data, sample_weight=given)
+        assert ("All shares are weighted." in display.figure_.get_supxlabel()) is legend
 
 
 def test_interval_holds_the_middle_of_the_answers(model, survey):

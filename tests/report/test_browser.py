@@ -152,6 +152,33 @@ def test_folded_runs_open_by_keyboard(visit):
     assert inside.is_visible()
 
 
+def test_long_parts_start_folded_on_a_phone(visit):
+    wide, narrow = visit(1280), visit(390, 844)
+    folds = "document.querySelectorAll('details.fold{}').length"
+    n = wide.evaluate(folds.format(""))
+    assert n > 3
+    assert wide.evaluate(folds.format("[open]")) == n
+    assert narrow.evaluate(folds.format("[open]")) == 0
+    part = narrow.locator("details.fold", has_text="What each segment answers").first
+    assert not part.locator("figure").first.is_visible()
+    part.locator("> summary").press("Enter")
+    assert part.locator("figure").first.is_visible()
+    narrow.emulate_media(media="print")
+    assert narrow.locator("[aria-label='Typical respondents']").first.is_visible()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_contents_stay_in_reach(visit, width):
+    page = visit(width, 844, reduced_motion="reduce")
+    last = page.locator("nav a").last
+    last.press("Enter")
+    heading = page.locator("#provenance-title").bounding_box()
+    contents = page.locator("nav").bounding_box()
+    assert abs(contents["y"]) < 1
+    assert contents["height"] < 60
+    assert contents["y"] + contents["height"] <= heading["y"] < 844
+
+
 def test_the_keyboard_skips_to_the_content(visit):
     page = visit()
     page.keyboard.press("Tab")

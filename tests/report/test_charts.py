@@ -24,7 +24,7 @@ from kindset.report._merging import MergingSummary
 from kindset.report._part_charts import answer_colour
 from kindset.report._sections import read_parts
 from kindset.report._sprites import _mosaic, make_sheet
-from kindset.report._svg import Scale, shorten, tag
+from kindset.report._svg import Scale, shorten_apart, tag
 from kindset.report._tree_chart import merge_tree
 
 
@@ -58,11 +58,22 @@ def test_ticks_are_round():
     assert len(Scale([5, 5], 0, 1).ticks()) >= 2
 
 
-@given(st.text(max_size=60), st.integers(5, 30))
-def test_short_names(text, length):
-    short = shorten(text, length)
-    assert len(short) <= max(length, 0) or short == text
-    assert short[:2] == text[:2]
+@given(st.lists(st.text("ab0 =", max_size=40), max_size=12), st.integers(8, 30))
+def test_short_names_tell_as_many_apart(names, length):
+    labels = shorten_apart(names, length)
+    assert all(len(label) <= length for label in labels)
+    assert len(set(labels)) >= len(set(names))
+    if len(set(names)) == len(names):
+        kept = {name for name in names if len(name) <= length}
+        assert kept <= set(labels)
+
+
+def test_short_names_differ_where_the_long_ones_do():
+    names = ["k-means k=8 d=10 seed 0 (+3)", "k-means k=8 d=20 seed 0 (+3)", "unmasking"]
+    assert shorten_apart(names, 19) == ["k-me…10 seed 0 (+3)", "k-me…20 seed 0 (+3)", "unmasking"]
+    alike = [f"{'a' * 20}{i}{'a' * 20}" for i in range(3)]
+    assert shorten_apart(alike, 10) == ["aaaaa…a #1", "aaaaa…a #2", "aaaaa…a #3"]
+    assert shorten_apart([], 10) == []
 
 
 def test_lines():

@@ -146,6 +146,9 @@ def test_sections():
     best = survey.segments[0].traits[0]
     assert best.share > best.overall
     assert survey.criterion == "icl"
+    headlines = [segment.headline for segment in survey.segments]
+    assert any("Strong Republican (With which party do you identify?)" in h for h in headlines)
+    assert not any("(PID)" in headline for headline in headlines)
 
     images = summarise([image_run()], Ranking())[0].lead.parts["images"]
     assert len(images.members(0, TYPICAL)) == 8

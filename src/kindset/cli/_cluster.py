@@ -16,6 +16,7 @@ from kindset.cli._clustering import Clusterer, summarise, write_samples
 from kindset.cli._compare import show_comparison
 from kindset.cli._methods import METHODS, Setting, read_parameters, read_seeds
 from kindset.cli._options import (
+    AUTO,
     Debug,
     Force,
     IdColumn,
@@ -29,6 +30,7 @@ from kindset.cli._options import (
 from kindset.cli._samples import SampleOptions, read_samples
 from kindset.cli._sweep import finish, open_sweep
 from kindset.cli._tables import Codebook
+from kindset.cli._working import WorkingFolder
 from kindset.exceptions import InputError
 from kindset.ordinal import CRITERIA
 from kindset.report import compare_runs
@@ -106,6 +108,18 @@ def _check_options(context: typer.Context, data: Path, method: str) -> None:
                 raise InputError(f"{option} is for {kind}, not for {method} of {data}.")
 
 
+def _check_finds_number(method: str) -> None:
+    """Refuse to have the number of clusters found by a method that cannot."""
+    if method in _survey.METHODS:
+        raise InputError(f"-k {AUTO}: {method} chooses among the numbers you give, such as -k 2:8.")
+    if not METHODS[method].finds_number:
+        able = ", ".join(name for name, one in METHODS.items() if one.finds_number)
+        raise InputError(
+            f"-k {AUTO}: {method} must be told the number of clusters; give one, or a range such "
+            f"as -k 2:8 to have them ranked ({able} finds the number itself)."
+        )
+
+
 def cluster(
     context: typer.Context,
     data: Annotated[
@@ -126,7 +140,11 @@ def cluster(
     ],
     k: Annotated[
         str,
-        typer.Option("-k", help="Number of clusters, or a range such as 2:8 to choose from."),
+        typer.Option(
+            "-k",
+            help="Number of clusters; a range such as 2:8 to choose from; auto (for unmasking) to "
+            "have it found.",
+        ),
     ],
     config: Annotated[
         Path | None,
@@ -238,6 +256,8 @@ def cluster(
         known = ", ".join([*_survey.METHODS, *METHODS])
         raise InputError(f"--method must be one of {known}, not {method!r}.")
     _check_options(context, data, method)
+    if k == AUTO:
+        _check_finds_number(method)
     folder = out or Path(f"{data.resolve().stem}-{method}")
     if data.resolve().is_relative_to(folder.resolve()) and folder.resolve() != Path.cwd():
         raise InputError(f"{data} lies in the output folder {folder}; choose another --out.")
@@ -266,7 +286,7 @@ def cluster(
         parameters["transforms"] = "auto" if transforms == "auto" else read_names(transforms)
     settings = [
         Setting(method, number, one, embedding, parameters)
-        for number in read_range(k)
+        for number in ([None] if k == AUTO else read_range(k))
         for one in read_seeds(seeds, seed)
     ]
     about = SampleOptions(
@@ -317,13 +337,10 @@ def _cluster_samples(
 ) -> None:
     for setting in settings:
         clusterer.check(setting)
+    jobs = [clusterer.job(setting) for setting in settings]
     if len(settings) == 1:
-        run = clusterer.run(settings[0])
-        with output_folder(folder, force=force) as stage:
-            write_samples(run, clusterer.samples, stage)
-        runs = [run]
+        runs = [_cluster_once(clusterer, settings[0], jobs[0].work_for(folder), folder, force)]
     else:
-        jobs = [clusterer.job(setting) for setting in settings]
         open_sweep(folder, clusterer.samples.data.sha256, force=force)
         runs = finish(folder, jobs, say=partial(typer.echo, err=True), force=force)
     if as_json:
@@ -335,6 +352,21 @@ def _cluster_samples(
         typer.echo(f"Written to {folder}/; look closer: kindset report {folder}")
     if any(run.details["interrupted"] for run in runs):
         raise typer.Exit(130)
+
+
+def _cluster_once(
+    clusterer: Clusterer, setting: Setting, work: WorkingFolder, folder: Path, force: bool
+) -> Run:
+    if work.begun:
+        typer.echo("Going on where an earlier start was killed.", err=True)
+    run = clusterer.run(setting, work)
+    with output_folder(folder, force=force) as stage:
+        write_samples(run, clusterer.samples, stage)
+    if not run.details["interrupted"]:
+        work.clear()
+    elif work.begun:
+        typer.echo("Started again with --force, it goes on from here.", err=True)
+    return run
 
 
 def _rank(runs: Sequence[Run], clusterer: Clusterer) -> None:

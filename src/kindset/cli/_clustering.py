@@ -17,6 +17,7 @@ from kindset.cli._exhibits import Found, describe
 from kindset.cli._methods import METHODS, Setting
 from kindset.cli._samples import Samples
 from kindset.cli._sweep import Job
+from kindset.cli._working import WorkingFolder
 from kindset.evaluation import adjusted_rand, clustering_accuracy, normalized_mutual_info
 from kindset.exceptions import InputError
 from kindset.runs import Run, can_store
@@ -47,20 +48,21 @@ class Clusterer:
             raise InputError(f"--embedding: {setting.method} works on the images themselves.")
         if setting.embedding is not None:
             read_embedding(setting.embedding, self.samples.X.reshape(n, -1).shape)
-        if setting.k > n:
+        if setting.k is not None and setting.k > n:
             raise InputError(f"-k {setting.k}: there are only {n} samples.")
         method.build(setting, n_jobs=self.n_jobs, verbose=False)
 
-    def run(self, setting: Setting) -> Run:
-        """Cluster once."""
+    def run(self, setting: Setting, work: WorkingFolder) -> Run:
+        """Cluster once, or go on with it."""
         method = METHODS[setting.method]
+        resumed = work.begun
         start = time.perf_counter()
         X = self.samples.X
         if not method.pixels:
             X = embed(self.samples.rows, setting.embedding, setting.seed)
         embedded = time.perf_counter()
-        model = method.build(setting, n_jobs=self.n_jobs, verbose=self.progress)
-        labels = model.fit_predict(X)
+        model = method.build(setting, n_jobs=self.n_jobs, verbose=self.progress, work=work.path)
+        labels = method.fit(model, X)
         fitted = time.perf_counter()
         found = Found(model, *_largest_first(labels))
         distances = found.distances(X)
@@ -81,6 +83,7 @@ class Clusterer:
                 "title": method.title,
                 "about": self.about,
                 "source": self.samples.source,
+                "resumed": resumed,
                 "interrupted": bool(getattr(model, "interrupted_", False)),
                 **details,
             },
@@ -91,11 +94,11 @@ class Clusterer:
     def job(self, setting: Setting) -> Job:
         """Return the run of a setting as a part of a sweep."""
 
-        def make(folder: Path) -> Run:
+        def make(folder: Path, work: WorkingFolder) -> Run:
             with warnings.catch_warnings():
                 # That the best so far is kept: not in a sweep, which keeps whole runs.
                 warnings.filterwarnings("ignore", message="Interrupted")
-                run = self.run(setting)
+                run = self.run(setting, work)
             if run.details["interrupted"]:
                 raise KeyboardInterrupt
             write_samples(run, self.samples, folder)
@@ -106,7 +109,8 @@ class Clusterer:
             "parameters": setting.as_parameters(),
             "seed": setting.seed,
         }
-        return Job(setting.folder, wanted, self.samples.data, self.samples.source, make)
+        source, how = self.samples.source, f"{self.n_jobs} threads"
+        return Job(setting.folder, wanted, self.samples.data, source, make, how)
 
     def _metrics(self, found: Found) -> dict[str, float]:
         metrics = {}
@@ -145,7 +149,8 @@ def summarise(run: Run, samples: Samples) -> str:
     lines = [
         f"{len(samples.X):,} {'images' if samples.kind == 'images' else 'rows'} {of}, "
         f"{run.n_clusters} cluster{'s' if run.n_clusters > 1 else ''} by "
-        f"{run.details['title']} ({run.name}), {sum(run.timings.values()):.1f} s",
+        f"{run.details['title']} ({run.name}), {sum(run.timings.values()):.1f} s"
+        + (" since it was taken up again" if run.details["resumed"] else ""),
     ]
     if run.details["interrupted"]:
         lines.append("Interrupted: this is the best that was found until then.")

@@ -16,6 +16,7 @@ from kindset.cli._methods import Setting
 from kindset.cli._options import Debug, Force, Jobs
 from kindset.cli._samples import Samples
 from kindset.cli._sweep import Job, finish, open_sweep
+from kindset.cli._working import WorkingFolder
 from kindset.datasets import load_anes96
 from kindset.report import compare_runs, write_report
 from kindset.runs import Run, fingerprint
@@ -79,7 +80,7 @@ def _survey_job(method: str, n_jobs: int) -> Job:
     survey = _survey.Survey(data.data, ids, data.questions, name="Election survey", about=_SURVEY)
     options = _survey.SurveyOptions(method, _SEGMENTS, n_jobs=n_jobs)
 
-    def make(folder: Path) -> Run:
+    def make(folder: Path, _: WorkingFolder) -> Run:
         result = _survey.fit_survey(survey, options)
         if result.interrupted:
             raise KeyboardInterrupt

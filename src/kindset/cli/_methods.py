@@ -7,8 +7,13 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from kindset.cli._options import AUTO
 from kindset.cli._samples import Kind
 from kindset.exceptions import InputError
 
@@ -29,6 +34,11 @@ class Method:
         What it clusters; images are laid out as rows for a method that takes features.
     defaults : dict
         Parameters that differ from the estimator's own.
+    finds_number : bool
+        Whether it finds the number of clusters if it is given None.
+    by_cluster : tuple of str
+        Fitted attributes with one entry for each cluster, of an estimator whose clusters come in
+        no order.
     """
 
     title: str
@@ -36,14 +46,18 @@ class Method:
     number: str = "n_clusters"
     takes: tuple[Kind, ...] = ("features",)
     defaults: dict[str, Any] = field(default_factory=dict)
+    finds_number: bool = False
+    by_cluster: tuple[str, ...] = ()
 
     @property
     def pixels(self) -> bool:
         """Whether it looks at images as images."""
         return "images" in self.takes
 
-    def build(self, setting: "Setting", *, n_jobs: int, verbose: bool) -> Any:
-        """Make the estimator."""
+    def build(
+        self, setting: "Setting", *, n_jobs: int, verbose: bool, work: Path | None = None
+    ) -> Any:
+        """Make the estimator; if it can go on after it was killed, it does so from `work`."""
         module, name = self.estimator.split(":")
         try:
             kind = getattr(import_module(module), name)
@@ -63,6 +77,7 @@ class Method:
             self.number: setting.k,
             "random_state": setting.seed,
             "n_jobs": n_jobs,
+            "checkpoint_dir": work,
             "verbose": int(verbose) if module.startswith("kindset") else 0,
             **setting.parameters,
         }
@@ -74,17 +89,39 @@ class Method:
                 raise InputError(f"--param: {error}") from error
         return model
 
+    def fit(self, model: Any, X: NDArray[Any]) -> NDArray[np.int64]:
+        """Fit the estimator; return the cluster of each sample, the largest one first."""
+        labels = np.asarray(model.fit_predict(X))
+        if not self.by_cluster:
+            return labels
+        order = np.argsort(-np.bincount(labels, minlength=getattr(model, self.number)), stable=True)
+        shared = ("covariances_", "precisions_", "precisions_cholesky_")
+        for name in self.by_cluster:
+            if not (name in shared and model.covariance_type == "tied"):
+                setattr(model, name, getattr(model, name)[order])
+        # A sample between two clusters falls to the first of them, which may be another one now.
+        labels = np.asarray(model.predict(X))
+        if hasattr(model, "labels_"):
+            model.labels_ = labels
+        return labels
+
 
 METHODS: dict[str, Method] = {
-    "kmeans": Method("k-means", "sklearn.cluster:KMeans", defaults={"n_init": 10}),
+    "kmeans": Method(
+        "k-means",
+        "sklearn.cluster:KMeans",
+        defaults={"n_init": 10},
+        by_cluster=("cluster_centers_",),
+    ),
     "gmm": Method(
         "Gaussian mixture",
         "sklearn.mixture:GaussianMixture",
         number="n_components",
         defaults={"n_init": 3, "reg_covar": 1e-4},
+        by_cluster=("weights_", "means_", "covariances_", "precisions_", "precisions_cholesky_"),
     ),
     "ward": Method("Ward's hierarchical clustering", "sklearn.cluster:AgglomerativeClustering"),
-    "unmasking": Method("unmasking", "kindset.unmasking:UnmaskingClustering"),
+    "unmasking": Method("unmasking", "kindset.unmasking:UnmaskingClustering", finds_number=True),
     "dti-kmeans": Method(
         "transformation-invariant k-means", "kindset.images:DTIKMeans", takes=("images",)
     ),
@@ -98,19 +135,24 @@ METHODS: dict[str, Method] = {
 
 @dataclass(frozen=True)
 class Setting:
-    """One clustering to be made."""
+    """One clustering to be made; without `k` the method finds the number of clusters."""
 
     method: str
-    k: int
+    k: int | None
     seed: int = 0
     embedding: str | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
 
     @property
+    def number(self) -> int | str:
+        """The number of clusters as a user gives it."""
+        return AUTO if self.k is None else self.k
+
+    @property
     def name(self) -> str:
         """What to call the run, s being the seed: short, as tables have many columns."""
         space = "" if self.embedding is None else f"{self.embedding.replace(':', '')} "
-        return f"{space}{self.method} K={self.k} s{self.seed}"
+        return f"{space}{self.method} K={self.number} s{self.seed}"
 
     @property
     def folder(self) -> str:
@@ -118,11 +160,11 @@ class Setting:
         space = "" if self.embedding is None else f"{self.embedding.replace(':', '')}-"
         told = json.dumps(self.parameters, sort_keys=True, default=str)
         mark = f"-{hashlib.sha256(told.encode()).hexdigest()[:6]}" if self.parameters else ""
-        return f"{space}{self.method}-k{self.k}-seed{self.seed}{mark}"
+        return f"{space}{self.method}-k{self.number}-seed{self.seed}{mark}"
 
     def as_parameters(self) -> dict[str, Any]:
         """Return all that decides the result, as a run writes it down."""
-        return {"n_clusters": self.k, "embedding": self.embedding, **self.parameters}
+        return {"n_clusters": self.number, "embedding": self.embedding, **self.parameters}
 
 
 def read_parameters(texts: Sequence[str]) -> dict[str, Any]:

@@ -32,9 +32,13 @@ IdColumn = Annotated[
 ]
 Missing = Annotated[
     str | None,
-    typer.Option("--missing", help="Further marks of a missing answer in a CSV, such as -9,DK."),
+    typer.Option("--missing", help="Further marks of a missing answer, such as -9,DK."),
 ]
 Table = Annotated[Path, typer.Argument(help="Table: CSV or Parquet.", show_default=False)]
+
+
+AUTO = "auto"
+"""What -k takes where the method finds the number of clusters."""
 
 
 def read_range(text: str) -> list[int]:

@@ -9,10 +9,11 @@ import pandas as pd
 import typer
 
 from kindset._files import write_text
+from kindset._replacing import put_back
 from kindset.cli._options import Debug, Force, IdColumn, Json, Missing, read_names
 from kindset.cli._samples import SampleOptions, Samples, Scaling, read_any
 from kindset.cli._survey import memberships
-from kindset.cli._tables import Reading, read_table, take_ids
+from kindset.cli._tables import Reading, check_levels, read_table, take_ids
 from kindset.exceptions import InputError
 from kindset.ordinal import OrdinalMixture, load_mixture
 from kindset.runs import Run
@@ -41,13 +42,12 @@ def predict(
     """Assign new samples to the groups of an earlier run."""
     if out is not None and out.exists() and not force:
         raise InputError(f"{out} exists already; choose another --out, or replace it: --force.")
+    put_back(model)
     run = Run.load(model) if model.is_dir() else None
     fitted = load_mixture(model) if run is None else run.model
     if fitted is None:
-        raise InputError(
-            f"the run {model} holds no model to predict with; those of kmeans, gmm, ward and of "
-            "embeddings are not kept."
-        )
+        assert run is not None
+        raise InputError(f"the run {model} cannot predict: {_why_not(run)}.")
     if isinstance(fitted, OrdinalMixture):
         marks = read_names(missing) or []
         result = _predict_survey(fitted, data, id_column, marks)
@@ -57,6 +57,18 @@ def predict(
             raise InputError("--missing is for surveys; this method takes no gaps.")
         result = _predict_samples(run, data, SampleOptions(ids=id_column, progress=not as_json))
     _give(result, out, as_json=as_json)
+
+
+def _why_not(run: Run) -> str:
+    """Say why a run holds no model, and what to do instead."""
+    if run.method == "ward":
+        return (
+            "ward groups the samples it was given and no others; cluster with kmeans, gmm or "
+            "unmasking instead, or old and new samples together"
+        )
+    if run.parameters.get("embedding") is not None:
+        return "the model of an embedding is not kept; cluster without --embedding"
+    return "it holds no model; make it with `kindset cluster`"
 
 
 def _predict_survey(
@@ -72,9 +84,12 @@ def _predict_survey(
     table = read_table(data, Reading(words, [id_column] if id_column else [], missing))
     ids = take_ids(table, id_column)
     names = list(getattr(mixture, "feature_names_in_", table.columns))
-    for name in names:
+    for name, levels in zip(names, mixture.categories_, strict=True):
         if name not in table:
             raise InputError(f"{data} has no column {name!r}, which the model needs.")
+        check_levels(
+            name, table[name], levels.tolist(), "cluster again with the whole scale in --levels"
+        )
     silent = int(table[names].isna().all(axis=1).sum())
     if silent:
         warnings.warn(
@@ -108,13 +123,14 @@ def _predict_samples(run: Run, data: Path, options: SampleOptions) -> pd.DataFra
 
 
 def _as_trained(samples: Samples, run: Run) -> Any:
-    """Scale new samples as the old ones were; a model that aligns images scales them itself."""
-    if hasattr(run.model, "align"):
+    """Bring new samples to the scale and precision of the old ones."""
+    if hasattr(run.model, "align"):  # scales images itself
         return samples.X
-    X = samples.X
-    if "scaling" in run.details:
-        X = Scaling(**run.details["scaling"])(X)
-    return X.reshape(len(X), -1).astype("float32") if X.ndim > 2 else X
+    scaling = Scaling(**run.details["scaling"]) if "scaling" in run.details else None
+    if scaling is not None and samples.kind == "images":
+        return scaling.rows(samples.X)
+    X = samples.X if scaling is None else scaling(samples.X)
+    return X if run.space is None else X.astype(run.space.dtype)
 
 
 def _give(result: pd.DataFrame, out: Path | None, *, as_json: bool) -> None:

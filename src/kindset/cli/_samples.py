@@ -53,6 +53,13 @@ class Scaling:
         """Scale rows."""
         return (X - np.array(self.mean)) / np.array(self.spread)
 
+    def rows(self, images: NDArray[Any]) -> NDArray[np.float32]:
+        """Scale images, and lay them out as rows, in single precision."""
+        rows = images.reshape(len(images), -1).astype(np.float32)
+        rows -= np.float32(self.mean[0])
+        rows /= np.float32(self.spread[0])
+        return rows
+
 
 @dataclass
 class Samples:
@@ -107,11 +114,7 @@ class Samples:
         """The samples as rows of numbers, (N, d); pixels from 0 to 1, in single precision."""
         if self.kind == "features":
             return self.X
-        rows = self.X.reshape(len(self.X), -1).astype(np.float32)
-        scaling = Scaling.pixels(self.X)
-        rows -= np.float32(scaling.mean[0])
-        rows /= np.float32(scaling.spread[0])
-        return rows
+        return Scaling.pixels(self.X).rows(self.X)
 
 
 @dataclass(frozen=True)
@@ -252,7 +255,7 @@ def _check_column(name: str, column: "pd.Series[Any]") -> None:
     if gaps.any():
         raise InputError(
             f"column {name!r} has no number in row {int(gaps.argmax()) + 1}; this method takes no "
-            "gaps: fill them, or leave the column or the rows out."
+            "gaps (bos, god and ordinal do): fill them, or leave the column or the rows out."
         )
 
 

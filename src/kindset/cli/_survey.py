@@ -171,7 +171,11 @@ def summarise(result: SurveyResult) -> str:
     gaps = int(survey.answers.isna().sum().sum())
     lines = [
         f"{n_rows:,} rows, {n_questions} questions"
-        + (f", {gaps:,} answers missing ({gaps / survey.answers.size:.1%})" if gaps else ""),
+        + (
+            f", {gaps:,} answer{'s' if gaps > 1 else ''} missing ({gaps / survey.answers.size:.1%})"
+            if gaps
+            else ""
+        ),
         "Questions: " + ", ".join(_scale(model, j) for j in range(n_questions)),
         f"Method: {METHODS[result.options.method][1]}, seed {result.options.seed}",
         _starts_sentence(model.start_objectives_),
@@ -186,7 +190,10 @@ def summarise(result: SurveyResult) -> str:
         f"ICL {metrics['icl']:.1f}"
     )
     if survey.weights is not None:
-        lines.append(f"Rows weighted by {survey.weights.name}, scaled to a mean of 1")
+        lines.append(
+            f"Rows weighted by {survey.weights.name}, scaled to a mean of 1: likelihood, criteria "
+            "and all shares below are weighted, numbers of rows are not"
+        )
     if survey.truth is not None:
         known = ", ".join(f"{name} {metrics[name]:.2f}" for name in ("ARI", "NMI", "ACC"))
         lines.append(f"Against the known labels ({survey.truth.name}): {known}")
@@ -311,7 +318,10 @@ def _details(result: SurveyResult) -> dict[str, Any]:
         "about": survey.about,
         "title": METHODS[result.options.method][1],
         "interrupted": result.interrupted,
-        "survey": survey_details(model, profiles, survey.answers, survey.ids, result.selection),
+        "survey": {
+            "weights": None if survey.weights is None else str(survey.weights.name),
+            **survey_details(model, profiles, survey.answers, survey.ids, result.selection),
+        },
     }
 
 

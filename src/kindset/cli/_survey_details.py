@@ -23,6 +23,7 @@ def survey_details(
         {
             "headline": profiles.headline(k),
             "size": float(size),
+            "n_rows": int(profiles.n_rows[k]),
             "share": float(size) / total,
             "certainty": float(sure),
         }

@@ -10,8 +10,9 @@ import typer
 
 from kindset._files import check_output_folder, is_ours, output_folder, write_text
 from kindset._version import __version__
+from kindset.cli._working import ENDING, WorkingFolder
 from kindset.exceptions import InputError
-from kindset.runs import RUN_FILE, Fingerprint, Run
+from kindset.runs import RUN_FILE, Fingerprint, Run, SharedSpaces
 
 MARKER = "sweep.json"
 
@@ -31,14 +32,18 @@ class Job:
     source : str
         What else must be the same: ids, known labels, columns.
     make : callable
-        ``make(folder)`` makes the run, fills its folder, and returns it.
+        ``make(folder, work)`` makes the run, fills its folder, and returns it; in the working
+        folder it may leave what it needs to go on after it was killed.
+    how : str
+        What does not decide the run, but whether work on it can go on: the number of threads.
     """
 
     folder: str
     wanted: dict[str, object]
     data: Fingerprint
     source: str
-    make: Callable[[Path], Run]
+    make: Callable[[Path, WorkingFolder], Run]
+    how: str = ""
 
     def stands(self, path: Path) -> Run | None:
         """Return the run that an earlier, perhaps interrupted, sweep has finished."""
@@ -50,6 +55,11 @@ class Job:
         same = same and run.details.get("source", self.source) == self.source
         made_here = run.versions.get("kindset") == __version__
         return run if same and made_here and run.data == self.data else None
+
+    def work_for(self, path: Path) -> WorkingFolder:
+        """Return the working folder of this run, if it is to stand at `path`."""
+        about = (__version__, _plain(self.wanted), self.data, self.source, self.how)
+        return WorkingFolder(path, repr(about))
 
 
 def _plain(value: object) -> object:
@@ -78,23 +88,24 @@ def finish(
     Ctrl-C keeps what is finished, and the next call goes on from there. With `force` all are made
     again, and other runs in the folder are removed when that is done.
     """
+    share = SharedSpaces()
     runs = []
     for number, job in enumerate(jobs):
         path = folder / job.folder
         run = job.stands(path) if path.exists() and not force else None
         note = "there already"
         if run is None:
-            for left_behind in folder.glob(f".{job.folder}.*"):  # by a process that was killed
-                shutil.rmtree(left_behind, ignore_errors=True)
+            work = job.work_for(path)
             try:
                 with output_folder(path, force=True) as stage:
-                    run = job.make(stage)
+                    run = job.make(stage, work)
+                work.clear()
             except KeyboardInterrupt:
                 say(f"Interrupted: {number} of {len(jobs)} runs are there; start again to go on.")
                 raise typer.Exit(130) from None
             note = f"{sum(run.timings.values()):.1f} s"
         say(f"[{number + 1}/{len(jobs)}] {run.name}: {note}")
-        runs.append(run)
+        runs.append(share(run))
     if force:
         _remove_others(folder, {job.folder for job in jobs})
     return runs
@@ -102,5 +113,6 @@ def finish(
 
 def _remove_others(folder: Path, kept: set[str]) -> None:
     for path in folder.iterdir():
-        if path.name not in kept and (path / RUN_FILE).exists() and is_ours(path):
+        ours = (path / RUN_FILE).exists() and is_ours(path)
+        if path.name not in kept and (ours or path.suffix == ENDING):
             shutil.rmtree(path)

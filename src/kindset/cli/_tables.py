@@ -2,6 +2,7 @@
 
 import csv
 import re
+import shlex
 import tomllib
 import warnings
 from collections.abc import Sequence
@@ -76,15 +77,8 @@ class Codebook:
                 continue
             if not pd.Index(levels).is_unique:
                 raise InputError(f"the levels given for column {name!r} repeat an answer.")
-            column = table[name]
-            unknown = (column.notna() & ~column.isin(levels)).to_numpy()
-            if unknown.any():
-                row = int(unknown.argmax())
-                raise InputError(
-                    f"column {name!r} holds {column.iloc[row]!r} in row {row + 1}, which is not "
-                    "among its levels."
-                )
-            table[name] = pd.Categorical(column, categories=levels, ordered=True)
+            check_levels(name, table[name], levels, "add it to them")
+            table[name] = pd.Categorical(table[name], categories=levels, ordered=True)
         return table
 
     @property
@@ -131,10 +125,11 @@ def read_table(path: Path, reading: Reading | None = None) -> pd.DataFrame:
         raise InputError(f"there is no file {path}.")
     if path.is_dir():
         raise InputError(f"{path} is a folder; give a CSV or Parquet file.")
+    reading = reading or Reading()
     if path.suffix.lower() in (".parquet", ".pq"):
-        table = _read_parquet(path)
+        table = _without_marks(_read_parquet(path), reading)
     else:
-        table = _read_csv(path, reading or Reading())
+        table = _read_csv(path, reading)
     if table.shape[0] == 0 or table.shape[1] == 0:
         raise InputError(f"{path} holds no rows.")
     names = pd.Index([str(name) for name in table.columns])
@@ -184,6 +179,26 @@ def _read_parquet(path: Path) -> pd.DataFrame:
         ) from error
     except (OSError, ValueError) as error:
         raise InputError(f"{path} is not a readable Parquet file: {error}.") from error
+
+
+def _without_marks(table: pd.DataFrame, reading: Reading) -> pd.DataFrame:
+    """Turn further marks of missing answers, in words or numbers, into gaps."""
+    if not reading.missing:
+        return table
+    table = table.copy()
+    for name in table.columns:
+        levels = reading.text_levels.get(str(name), [])
+        marks = [mark for mark in reading.missing if mark not in levels]
+        found = table[name].isin([*marks, *map(float, filter(_is_number, marks))])
+        if isinstance(table[name].dtype, pd.CategoricalDtype):
+            table[name] = table[name].cat.remove_categories(table[name][found].unique())
+        elif found.any():
+            table[name] = table[name].mask(found)
+    return table
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"[+-]?\d+(\.\d*)?", text) is not None
 
 
 def take_column(table: pd.DataFrame, name: str | None, option: str) -> "pd.Series[Any] | None":
@@ -240,6 +255,28 @@ def keep_columns(
     return table[[name for name in kept if name not in (excluded or ())]]
 
 
+def check_levels(name: str, column: "pd.Series[Any]", levels: Sequence[Any], remedy: str) -> None:
+    """Refuse an answer that is not one of the levels; say what it may be, or the remedy."""
+    unknown = column[column.notna() & ~column.isin(levels)]
+    if unknown.empty:
+        return
+    value = _odd_first(unknown).iloc[:1]
+    shown = f"{value.iloc[0]:g}" if isinstance(value.iloc[0], float) else str(value.iloc[0])
+    known = ", ".join(map(str, levels[:8])) + (", ..." if len(levels) > 8 else "")
+    mark = "" if "," in shown else f"={shlex.quote(shown)}"
+    raise InputError(
+        f"column {name!r} holds {shown!r} in row {value.index[0] + 1}, which is not among its "
+        f"levels ({known}): if it stands for a missing answer, say so with --missing{mark}; else "
+        f"{remedy}."
+    )
+
+
+def _odd_first(values: "pd.Series[Any]") -> "pd.Series[Any]":
+    """Among numbers, which one word turns into text, return the words; else all values."""
+    words = values[pd.to_numeric(values.astype(object), errors="coerce").isna()]
+    return words if len(words) else values
+
+
 def check_answers(table: pd.DataFrame) -> None:
     """Explain, in the command line's terms, a column that holds no ordered answers."""
     if table.shape[1] == 0:
@@ -262,10 +299,7 @@ def check_answers(table: pd.DataFrame) -> None:
 def _refuse(name: str, column: "pd.Series[Any]", wrong: "pd.Series[Any]", what: str) -> None:
     if not wrong.any():
         return
-    values = column[wrong]
-    # Among numbers, the odd word is the one to name.
-    odd = values[pd.to_numeric(values, errors="coerce").isna()]
-    value = (odd if len(odd) and what == "text" else values).iloc[:1]
+    value = (_odd_first(column[wrong]) if what == "text" else column[wrong]).iloc[:1]
     shown = repr(value.iloc[0]) if what == "text" else f"{value.iloc[0]:g}"
     raise InputError(
         f"column {name!r} holds {what}, {shown} in row {value.index[0] + 1}: give the "

@@ -70,7 +70,9 @@ class Checkpoint:
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             if isinstance(error, InputError):
                 raise
-            raise InputError(f"the checkpoint {path} is damaged: {error}.") from error
+            raise InputError(
+                f"the checkpoint {path} is damaged: {error}; remove {path.parent} to start anew."
+            ) from error
         return True
 
 

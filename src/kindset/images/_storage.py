@@ -11,6 +11,7 @@ import torch
 from sklearn.utils import Bunch
 
 from kindset._files import read_document, write_text
+from kindset._model_files import names_in, names_out
 from kindset.exceptions import InputError
 from kindset.images._checkpoint import read_tensors, write_tensors
 from kindset.images._encoders import build_encoder, count_features
@@ -55,7 +56,7 @@ def save_clustering(model: Clustering, path: str | os.PathLike[str]) -> None:
         "n_active": model._model.n_active,
         "n_samples": len(model.labels_),
         "stages": list(model.history_.stage),
-        "feature_names": _names_out(model),
+        "feature_names": names_out(model),
         **{name: getattr(model, name) for name in _SCALARS},
     }
     tensors = {f"model.{name}": one for name, one in model._model.state_dict().items()}
@@ -113,8 +114,7 @@ def _restore(document: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Clus
     history = {name: tensors[f"history.{name}"].numpy() for name in _ARRAYS}
     model.history_ = Bunch(stage=list(map(str, document["stages"])), **history)
     model.n_features_in_ = model._format.n_values
-    if document["feature_names"] is not None:
-        model.feature_names_in_ = np.array(document["feature_names"], dtype=object)
+    names_in(model, document["feature_names"])
     for name, kind in _SCALARS.items():
         if not isinstance(document[name], kind):
             raise ValueError(f"{name} is not a {kind.__name__}")
@@ -161,8 +161,3 @@ def _parameters_out(model: Clustering) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str) else np.asarray(value).tolist()
-
-
-def _names_out(model: Clustering) -> list[str] | None:
-    names = getattr(model, "feature_names_in_", None)
-    return None if names is None else [str(name) for name in names]

@@ -22,6 +22,7 @@ _PROFILE_LEGEND = (
     "Rows: segments (share of all). Shade and number: share of the segment's answers. "
     "Box: the model's position. Line: the middle half of the answers."
 )
+_WEIGHTED_LEGEND = " All shares are weighted."
 
 
 class SegmentProfileDisplay:
@@ -102,7 +103,8 @@ class SegmentProfileDisplay:
             spare.set_axis_off()
         for j, (axes, question) in enumerate(zip(self.axes_, questions, strict=True)):
             self._panel(axes, question, self.modes[:, j], named=j % n_columns == 0)
-        self.figure_.supxlabel(_PROFILE_LEGEND, fontsize=8, color=_INK)
+        legend = _PROFILE_LEGEND + (_WEIGHTED_LEGEND if self.profiles.weighted else "")
+        self.figure_.supxlabel(legend, fontsize=8, color=_INK)
         return self
 
     def _panel(self, axes: "Axes", question: QuestionProfile, modes: Any, *, named: bool) -> None:

@@ -83,15 +83,21 @@ class SegmentProfiles:
     Attributes
     ----------
     sizes : ndarray of shape (n_components,)
-        Weight of the rows assigned to each segment.
+        Weight of the rows assigned to each segment; without weights, their number.
     certainty : ndarray of shape (n_components,)
         Mean membership probability of those rows.
     questions : list of QuestionProfile
+    n_rows : ndarray of shape (n_components,)
+        Number of those rows.
+    weighted : bool
+        Whether rows have weights, so that every share is a weighted one.
     """
 
     sizes: FloatArray
     certainty: FloatArray
     questions: list[QuestionProfile]
+    n_rows: IntArray
+    weighted: bool = False
 
     def ranked(self, k: int) -> list[QuestionProfile]:
         """Return the questions, those first on which segment k differs most from all rows."""
@@ -101,6 +107,13 @@ class SegmentProfiles:
         """Name segment k by the two answers that set it apart most."""
         named = [q for q in self.ranked(k) if len(q.levels) and q.answered[k] > 0]
         return "; ".join(f"{q.levels[q.telling[k]]} ({q.name})" for q in named[:2]) or "no answers"
+
+    def size_in_words(self, k: int) -> str:
+        """Return the share of segment k and the number of its rows."""
+        share, n = self.sizes[k] / self.sizes.sum(), self.n_rows[k]
+        if self.weighted:
+            return f"weighted share {share:.0%} ({n:,} row{'s' if n != 1 else ''})"
+        return f"{share:.0%} of the rows ({n:,})"
 
     def most_distinct(self, n: int | None) -> list[int]:
         """Return the numbers of the n questions on which segments differ most, in table order."""
@@ -160,7 +173,13 @@ def profile_segments(
     assigned = weights[:, None] * (labels[:, None] == np.arange(membership.shape[1]))
     sizes = assigned.sum(axis=0)
     certain = (assigned * membership).sum(axis=0)
-    return SegmentProfiles(sizes, certain / np.maximum(sizes, 1e-300), profiles)
+    return SegmentProfiles(
+        sizes,
+        certain / np.maximum(sizes, 1e-300),
+        profiles,
+        n_rows=np.bincount(labels, minlength=len(sizes)),
+        weighted=sample_weight is not None,
+    )
 
 
 def answer_positions(model: OrdinalMixture, X: Any) -> FloatArray:
@@ -201,7 +220,7 @@ def describe_segments(
 
     The questions on which a segment differs most from all rows come first, with the answer that
     sets it apart, its share in the segment and among all rows, and where the middle half of the
-    segment's answers lies.
+    segment's answers lies. With weights, all shares are weighted ones.
 
     Parameters
     ----------
@@ -231,14 +250,13 @@ def describe_segments(
     Segment 1: ...
     """
     profiles = profile_segments(model, X, questions=questions, sample_weight=sample_weight)
-    total = profiles.sizes.sum()
     parts = []
     for k, (size, sure) in enumerate(zip(profiles.sizes, profiles.certainty, strict=True)):
         ranked = profiles.ranked(k)
         certain = f", assigned with {sure:.0%} certainty on average" if size else ""
         lines = [
             f"Segment {k + 1}: {profiles.headline(k)}",
-            f"  {size / total:.0%} of the rows ({size:,.0f}){certain}",
+            f"  {profiles.size_in_words(k)}{certain}",
             *(_sentence(question, k) for question in ranked[:max_questions]),
         ]
         hidden = len(ranked[max_questions:]) if max_questions is not None else 0

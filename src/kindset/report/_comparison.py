@@ -20,7 +20,7 @@ from kindset.evaluation import (
 )
 from kindset.evaluation._labels import Noise, encode_labels
 from kindset.exceptions import InputError
-from kindset.runs import Run, check_same_data, fingerprint
+from kindset.runs import Run, SharedSpaces, check_same_data
 
 STRATEGIES = ("ace", "rank_average", "pooled", "paired")
 Measure = Callable[[ArrayLike, ArrayLike], float]
@@ -191,17 +191,17 @@ def _named_notes(index: str | None) -> Iterator[None]:
 def _distinct_spaces(runs: Sequence[Run]) -> tuple[list[NDArray[Any]], list[int]]:
     """Return every space once, and which is whose: copies are no further evidence."""
     spaces: list[NDArray[Any]] = []
-    seen: dict[Any, int] = {}
+    number: dict[int, int] = {}
     owner = []
-    for run in runs:
+    share = SharedSpaces()
+    for run in map(share, runs):
         if run.space is None:
             owner.append(-1)
             continue
-        key = fingerprint(run.space)
-        if key not in seen:
-            seen[key] = len(spaces)
+        if id(run.space) not in number:
+            number[id(run.space)] = len(spaces)
             spaces.append(run.space)
-        owner.append(seen[key])
+        owner.append(number[id(run.space)])
     return spaces, owner
 
 

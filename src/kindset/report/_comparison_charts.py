@@ -1,6 +1,8 @@
 """Charts of a comparison: intervals of ranks, agreement of spaces, scores, spaces in the plane."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ from kindset.evaluation._display_spaces import choose_spaces, project
 from kindset.evaluation._display_style import group_order
 from kindset.report._charts import N_COLOURS, legend, point_cloud
 from kindset.report._comparison import Comparison
-from kindset.report._svg import drawing, shorten, tag
+from kindset.report._svg import drawing, shorten_apart, tag
 
 STATUS = {
     "selected": "decided the ranking",
@@ -30,6 +32,8 @@ N_SHADES = 9
 _MOST_ROWS = 60
 _GRAPH = 520.0
 _UPRIGHT = 14
+_LINE, _LEADING = 19, 13.0
+"""Letters of a name in one line, and the distance of two lines."""
 _MOST_POINTS = 700
 
 
@@ -67,7 +71,11 @@ def agreement_graph(evaluation: AdaptiveEvaluation) -> Markup:
         )
         for i, j in zip(*np.nonzero(np.triu(evaluation.edges_)), strict=True)
     ]  # fmt: skip
-    nodes = [_node(evaluation, i, places[i], angles[i], upright=n <= _UPRIGHT) for i in range(n)]
+    upright = n <= _UPRIGHT
+    names = shorten_apart(evaluation.space_names_, 2 * _LINE if upright else 16)
+    nodes = [
+        _node(evaluation, i, names[i], places[i], angles[i], upright=upright) for i in range(n)
+    ]
     label = (
         f"{n} spaces, {len(edges)} significant agreements, "
         f"{len(evaluation.selected_)} spaces decided"
@@ -76,19 +84,33 @@ def agreement_graph(evaluation: AdaptiveEvaluation) -> Markup:
 
 
 def _node(
-    evaluation: AdaptiveEvaluation, i: int, place: Any, angle: float, *, upright: bool
+    evaluation: AdaptiveEvaluation,
+    i: int,
+    short: str,
+    place: Any,
+    angle: float,
+    *,
+    upright: bool,
 ) -> Markup:
     """Draw a space with its name: level if there is room, else pointing away from the centre."""
     status, name = str(evaluation.status_[i]), evaluation.space_names_[i]
     dot = tag("circle", cx=place[0], cy=place[1], r=8, class_=f"node {status}")
     left = np.cos(angle) < -1e-9
     degrees = 0.0 if upright else np.degrees(angle) + (180 if left else 0)
+    lines = wrap(short, _LINE)
     text = tag(
-        "text", shorten(name, 19 if upright else 16), x=-14 if left else 14, y=4.5,
+        "text", *_lines(lines, x=-14 if left else 14), y=4.5 - _LEADING * (len(lines) - 1) / 2,
         class_="end" if left else None,
         transform=f"translate({place[0]:.1f} {place[1]:.1f}) rotate({degrees:.1f})",
     )  # fmt: skip
     return tag("g", tag("title", f"{name}: {STATUS.get(status, status)}"), dot, text)
+
+
+def _lines(lines: Sequence[str], x: float) -> list[Markup]:
+    return [
+        tag("tspan", line, x=x, dy=_LEADING if number else None)
+        for number, line in enumerate(lines)
+    ]
 
 
 def status_legend(evaluation: AdaptiveEvaluation) -> Markup:
@@ -110,7 +132,8 @@ def score_map(evaluation: AdaptiveEvaluation) -> Markup:
     rows = group_order(evaluation.groups_, evaluation.status_)[:_MOST_ROWS]
     columns = evaluation.ranking_[:_MOST_ROWS]
     shades = _shades(evaluation.score_matrix_[np.ix_(rows, columns)])
-    left, top = 180.0, 20.0
+    short = shorten_apart(evaluation.space_names_, 30)
+    left, top = 14.0 + 7.2 * max(len(short[i]) for i in rows), 20.0
     across, down = float(np.clip(470 / len(columns), 12.0, 40.0)), 20.0
     cells = []
     for shade in range(N_SHADES):
@@ -124,7 +147,7 @@ def score_map(evaluation: AdaptiveEvaluation) -> Markup:
             cells.append(tag("path", d=outline, class_=f"cell s{shade}"))
     names = [
         tag(
-            "text", shorten(evaluation.space_names_[i], 21), x=left - 8, y=top + r * down + 14,
+            "text", short[i], x=left - 8, y=top + r * down + 14,
             class_=f"end {'strong' if evaluation.status_[i] == 'selected' else ''}",
         )
         for r, i in enumerate(rows)

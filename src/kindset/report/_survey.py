@@ -56,10 +56,11 @@ class Respondent:
 
 @dataclass(frozen=True)
 class Segment:
-    """One group of respondents."""
+    """One group of respondents; `size` is their weight, `n_rows` their number."""
 
     headline: str
     size: float
+    n_rows: int
     share: float
     certainty: float
     traits: list[Trait]
@@ -76,7 +77,11 @@ class Step:
 
 @dataclass(frozen=True)
 class SurveySummary:
-    """All of it. `shown` holds the questions with the most distinct answers first."""
+    """All of it.
+
+    `shown` holds the questions with the most distinct answers first, `weights` the name of the
+    column that the shares are weighted by.
+    """
 
     segments: list[Segment]
     questions: list[Question]
@@ -84,6 +89,7 @@ class SurveySummary:
     uncertain: list[Respondent]
     criterion: str | None
     path: list[Step]
+    weights: str | None = None
 
     @property
     def certainty(self) -> float:
@@ -125,9 +131,9 @@ def read_survey(run: Run) -> SurveySummary | None:
         _segment(head, k, questions, typical[k], f"segments [{k}]") for k, head in enumerate(heads)
     ]
     criterion, path = _selection(told.get("selection"))
-    return SurveySummary(
-        segments, questions, _most_distinct(questions, segments), uncertain, criterion, path
-    )
+    shown = _most_distinct(questions, segments)
+    weights = optional(told.get("weights"), "weights", text)
+    return SurveySummary(segments, questions, shown, uncertain, criterion, path, weights)
 
 
 def _question(value: Any, what: str, n_segments: int) -> Question:
@@ -163,9 +169,13 @@ def _segment(
         for q in ranked[:_TELLING]
         for x in [q.telling(k)]
     ]
+    size = number(head.get("size"), f"{what} size")
+    # In the questions' words; the run's own line has the names of the columns.
+    headline = "; ".join(f"{trait.answer} ({trait.question})" for trait in traits[:2])
     return Segment(
-        headline=text(head.get("headline", ""), f"{what} headline"),
-        size=number(head.get("size"), f"{what} size"),
+        headline=headline or text(head.get("headline", ""), f"{what} headline"),
+        size=size,
+        n_rows=round(number(head.get("n_rows", size), f"{what} n_rows")),
         share=share(head.get("share"), f"{what} share"),
         certainty=share(head.get("certainty"), f"{what} certainty"),
         traits=traits,

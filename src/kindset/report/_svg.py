@@ -1,7 +1,8 @@
 """Drawing with little: elements whose text is always escaped, and scales."""
 
 import math
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -59,12 +60,34 @@ def dots(points: Iterable[tuple[float, float]]) -> str:
     return "".join(f"M{_short(float(x))} {_short(float(y))}h0" for x, y in points)
 
 
-def shorten(text: str, length: int = 24) -> str:
-    """Cut a long name in the middle, where names of runs differ least."""
-    if len(text) <= length:
-        return text
-    half = (length - 1) // 2
-    return f"{text[: length - 1 - half]}…{text[len(text) - half :]}"
+def shorten_apart(names: Sequence[str], length: int) -> list[str]:
+    """Cut long names at a place that leaves them different, as near to the middle as can be.
+
+    Where there is no such place, those that look alike get numbers.
+    """
+    middle = length // 2
+    heads = sorted(range(1, length - 1), key=lambda head: (abs(head - middle), head))
+    tries = ([_cut(name, head, length) for name in names] for head in heads)
+    most = len(set(names))
+    best: list[str] = []
+    for labels in tries:
+        if len(set(labels)) > len(set(best)):
+            best = labels
+        if len(set(best)) == most:
+            break
+    repeated = {label for label, n in Counter(best).items() if n > 1}
+    return [
+        f"{label[: length - len(mark)]}{mark}" if label in repeated else label
+        for i, label in enumerate(best)
+        for mark in [f" #{i + 1}"]
+    ]
+
+
+def _cut(name: str, head: int, length: int) -> str:
+    """Leave out the middle of a long name, after `head` letters."""
+    if len(name) <= length:
+        return name
+    return f"{name[:head]}…{name[len(name) - (length - 1 - head) :]}"
 
 
 class Scale:

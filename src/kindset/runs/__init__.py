@@ -4,11 +4,13 @@ from kindset.runs._fingerprint import Fingerprint, fingerprint
 from kindset.runs._foreign import load_runs
 from kindset.runs._models import can_store
 from kindset.runs._run import RUN_FILE, Run, check_same_data, read_archive, read_array
+from kindset.runs._sharing import SharedSpaces
 
 __all__ = [
     "RUN_FILE",
     "Fingerprint",
     "Run",
+    "SharedSpaces",
     "can_store",
     "check_same_data",
     "fingerprint",

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,10 @@ import pandas as pd
 
 from kindset._arrays import as_label_array
 from kindset._files import csv_separator
+from kindset._replacing import put_back, put_back_all
 from kindset.exceptions import InputError
 from kindset.runs._run import RUN_FILE, Run, read_archive, read_array
+from kindset.runs._sharing import SharedSpaces
 
 _LABEL_COLUMNS = ("label", "labels", "cluster", "segment", "class", "target", "truth", "y")
 
@@ -32,7 +34,7 @@ def load_runs(paths: Iterable[str | os.PathLike[str]]) -> list[Run]:
     Returns
     -------
     runs : list of Run
-        With names that tell them apart.
+        With names that tell them apart. Runs whose spaces are equal hold one array.
 
     Raises
     ------
@@ -43,25 +45,29 @@ def load_runs(paths: Iterable[str | os.PathLike[str]]) -> list[Run]:
         paths = [paths]
     given = [Path(path) for path in paths]
     tables = {path.with_suffix("") for path in given if path.suffix.lower() == ".csv"}
+    share = SharedSpaces()
     found = [
         (source, run)
         for path in given
         # The embedding of a table of labels that is given too: a shell lists both.
         if not (path.suffix.lower() == ".npy" and path.with_suffix("") in tables)
-        for source, run in _read(path)
+        for source, run in _read(path, share)
     ]
     if not found:
         raise InputError("there are no runs to read.")
     return _with_distinct_names(found)
 
 
-def _read(path: Path) -> list[tuple[Path, Run]]:
+def _read(path: Path, share: SharedSpaces) -> Iterator[tuple[Path, Run]]:
+    """Read runs one at a time: equal spaces need not be in memory side by side."""
+    put_back(path)
     if not path.exists():
         raise InputError(f"there is no file or folder {path}.")
     readers = {".npz": _read_npz, ".csv": _read_csv}
-    if path.is_dir():
-        if (path / RUN_FILE).exists():
-            return [(path, Run.load(path))]
+    if (path / RUN_FILE).exists():
+        yield path, share(Run.load(path))
+    elif path.is_dir():
+        put_back_all(path)
         # A name with a dot in front is a run that is being written.
         inside = [item for item in sorted(path.iterdir()) if not item.name.startswith(".")]
         inner = [item for item in inside if (item / RUN_FILE).exists()]
@@ -69,10 +75,12 @@ def _read(path: Path) -> list[tuple[Path, Run]]:
         inner += [item for item in inside if item.suffix.lower() in readers]
         if not inner:
             raise InputError(f"{path} is neither a run nor a folder of runs.")
-        return [found for item in inner for found in _read(item)]
-    if path.suffix.lower() not in readers:
+        for item in inner:
+            yield from _read(item, share)
+    elif path.suffix.lower() in readers:
+        yield path, share(readers[path.suffix.lower()](path))
+    else:
         raise InputError(f"{path} is neither a run folder nor an .npz or .csv file.")
-    return [(path, readers[path.suffix.lower()](path))]
 
 
 def _read_npz(path: Path) -> Run:

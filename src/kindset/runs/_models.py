@@ -10,6 +10,8 @@ from kindset.exceptions import InputError
 STORES = {
     "DTIGaussianMixture": ("kindset.images", "save_clustering", "load_clustering"),
     "DTIKMeans": ("kindset.images", "save_clustering", "load_clustering"),
+    "GaussianMixture": ("kindset.runs._scikit", "save_scikit", "load_scikit"),
+    "KMeans": ("kindset.runs._scikit", "save_scikit", "load_scikit"),
     "OrdinalMixture": ("kindset.ordinal", "save_mixture", "load_mixture"),
     "UnmaskingClustering": ("kindset.unmasking", "save_unmasking", "load_unmasking"),
 }

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from kindset._arrays import as_label_array, check_space
 from kindset._files import output_folder, write_text
+from kindset._replacing import put_back
 from kindset.exceptions import InputError
 from kindset.runs._fingerprint import Fingerprint
 from kindset.runs._models import read_model, write_model
@@ -173,6 +174,7 @@ class Run:
             If it is not a run, is damaged, or has a version this release cannot read.
         """
         folder = Path(path)
+        put_back(folder)
         document = _read_document(folder)
         try:
             plain = {name: document[name] for name in _PLAIN}

@@ -1,16 +1,19 @@
 """Fitted clusterings as JSON with an .npz of arrays beside it: nothing in them can run."""
 
-import hashlib
-import io
-import json
 import os
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from kindset._files import read_document, write_bytes, write_text
+from kindset._model_files import (
+    DAMAGED,
+    names_in,
+    names_out,
+    plain_parameters,
+    read_model,
+    write_model,
+)
 from kindset.exceptions import InputError
 from kindset.unmasking._clustering import UnmaskingClustering
 
@@ -40,19 +43,13 @@ def save_unmasking(model: UnmaskingClustering, path: str | os.PathLike[str]) -> 
     --------
     load_unmasking : Read it back.
     """
-    path = Path(path)
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, **{name: getattr(model, name) for name in _ARRAYS})
-    names = getattr(model, "feature_names_in_", None)
     document = {
         "format": FORMAT,
         "version": VERSION,
-        "parameters": _parameters_out(model),
-        "feature_names": None if names is None else [str(name) for name in names],
-        "arrays": hashlib.sha256(buffer.getvalue()).hexdigest(),
+        "parameters": plain_parameters(model),
+        "feature_names": names_out(model),
     }
-    write_bytes(path.with_suffix(".npz"), buffer.getvalue())
-    write_text(path, json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False) + "\n")
+    write_model(Path(path), document, {name: getattr(model, name) for name in _ARRAYS})
 
 
 def load_unmasking(path: str | os.PathLike[str]) -> UnmaskingClustering:
@@ -75,25 +72,11 @@ def load_unmasking(path: str | os.PathLike[str]) -> UnmaskingClustering:
         version this release cannot read.
     """
     path = Path(path)
-    document = read_document(path, FORMAT, VERSION, "clustering by unmasking")
-    content = _read_bytes(path.with_suffix(".npz"))
-    if hashlib.sha256(content).hexdigest() != document.get("arrays"):
-        raise InputError(f"{path.with_suffix('.npz')} does not belong to {path}, or is damaged.")
+    document, arrays = read_model(path, FORMAT, VERSION, "clustering by unmasking")
     try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as file:
-            arrays = {name: file[name] for name in _ARRAYS}
-        return _restore(document, arrays)
-    except (
-        KeyError, TypeError, ValueError, AttributeError, OSError, zipfile.BadZipFile
-    ) as error:  # fmt: skip
+        return _restore(document, {name: arrays[name] for name in _ARRAYS})
+    except DAMAGED as error:
         raise InputError(f"{path} is damaged: {error}.") from error
-
-
-def _read_bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot read the model {path}: {error.strerror}.") from error
 
 
 def _restore(document: dict[str, Any], arrays: dict[str, Any]) -> UnmaskingClustering:
@@ -108,10 +91,7 @@ def _restore(document: dict[str, Any], arrays: dict[str, Any]) -> UnmaskingClust
         setattr(model, name, array)
     model.n_features_in_ = arrays["cluster_centers_"].shape[1]
     model.n_clusters_ = model._n_features_out = len(arrays["cluster_centers_"])
-    if document["feature_names"] is not None:
-        model.feature_names_in_ = np.array(document["feature_names"], dtype=object)
-        if model.feature_names_in_.shape != (model.n_features_in_,):
-            raise ValueError("feature names and features differ in number")
+    names_in(model, document["feature_names"])
     return model
 
 
@@ -139,17 +119,3 @@ def _check(model: UnmaskingClustering, arrays: dict[str, Any]) -> None:
     ):  # fmt: skip
         if not ((arrays[name] >= 0) & (arrays[name] < most)).all():
             raise ValueError(f"{name} is out of its range")
-
-
-def _parameters_out(model: UnmaskingClustering) -> dict[str, Any]:
-    """Return the constructor's parameters as JSON can hold them."""
-    plain = {name: _plain(value) for name, value in model.get_params().items()}
-    if not isinstance(plain["random_state"], (int, type(None))):
-        plain["random_state"] = None  # a generator's state is not a parameter to keep
-    return plain
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return [_plain(entry) for entry in value]
-    return value.item() if isinstance(value, np.generic) else value

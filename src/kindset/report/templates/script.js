@@ -22,6 +22,12 @@
   show();
 })();
 
+// On a phone, long parts start folded, so that a chapter can be seen as a whole.
+(() => {
+  if (!matchMedia("(max-width: 34rem)").matches) return;
+  for (const part of document.querySelectorAll("details.fold")) part.open = false;
+})();
+
 // Tables: a click on a heading sorts by it, numbers as numbers.
 (() => {
   const valueOf = (cell) => cell.dataset.value ?? cell.textContent.trim();

@@ -1,0 +1,98 @@
+"""Putting a new folder in the place of an old one, so that a crash loses neither.
+
+The new folder is filled under a hidden name beside the place. Where the system can exchange two
+folders in one step, there is always one in the place; elsewhere there is a moment with none, and
+who comes next puts the old one back.
+"""
+
+import ctypes
+import os
+import re
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+_NEW, _OLD = ".new", ".old"
+_HIDDEN = re.compile(rf"\.(?P<name>.+)\.[a-z0-9_]{{8}}({_NEW}|{_OLD})", re.DOTALL)
+
+_HERE = -100  # AT_FDCWD: names are relative to the current folder
+_EXCHANGE = 2  # RENAME_EXCHANGE
+
+
+def new_folder(place: Path) -> Path:
+    """Return an empty folder to fill, beside the place that it is for."""
+    return Path(tempfile.mkdtemp(dir=place.parent, prefix=f".{place.name}.", suffix=_NEW))
+
+
+def replace_folder(new: Path, place: Path) -> None:
+    """Put a folder in the place of another one; if that fails, the other one stays."""
+    if exchange(new, place):
+        shutil.rmtree(new, ignore_errors=True)
+        return
+    old = new.with_suffix(_OLD)
+    place.replace(old)
+    try:
+        new.replace(place)
+    except BaseException:
+        old.replace(place)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Exchange two folders in one step; return False where the system cannot."""
+    if sys.platform != "linux":
+        return False
+    rename = getattr(ctypes.CDLL(None), "renameat2", None)
+    if rename is None:
+        return False
+    names = os.fsencode(one), os.fsencode(other)
+    return bool(rename(_HERE, names[0], _HERE, names[1], _EXCHANGE) == 0)
+
+
+def put_back(place: Path) -> None:
+    """Put back what a process that was killed had taken out of a place."""
+    if place.exists():
+        return
+    for hidden in _hidden(place.parent, place.name, _OLD):
+        _rename(hidden, place)
+
+
+def put_back_all(folder: Path) -> None:
+    """Put back what was taken out of any place in a folder."""
+    for hidden in _hidden(folder, None, _OLD):
+        _rename(hidden, folder / _name(hidden))
+
+
+def clear_left_over(place: Path) -> None:
+    """Put back or remove what processes that were killed have left of a replacement."""
+    put_back(place)
+    for hidden in _hidden(place.parent, place.name, _OLD, _NEW):
+        shutil.rmtree(hidden, ignore_errors=True)
+
+
+def _hidden(folder: Path, name: str | None, *endings: str) -> list[Path]:
+    """Return the hidden folders of a place, or of all places."""
+    if not folder.is_dir() or not os.access(folder, os.R_OK):
+        return []
+    return [
+        path
+        for path in sorted(folder.iterdir())
+        if path.suffix in endings and _HIDDEN.fullmatch(path.name) and name in (None, _name(path))
+    ]
+
+
+def _name(hidden: Path) -> str:
+    found = _HIDDEN.fullmatch(hidden.name)
+    assert found is not None
+    return found["name"]
+
+
+def _rename(hidden: Path, place: Path) -> None:
+    if place.exists():
+        return
+    try:
+        hidden.replace(place)
+    except OSError:
+        return  # somebody else did, or it is not ours to write: the place is as it is
