@@ -150,6 +150,10 @@ def test_never_overwrites_unasked(kindset, survey, folder):
         (["survey.csv", "-m", "bos", "-k", "two"], "-k takes a number"),
         (["survey.csv", "-m", "bos", "-k", "5:2"], "-k takes a number"),
         (["survey.csv", "-m", "bos", "-k", "0"], "-k takes a number"),
+        (
+            ["odd.csv", "-m", "bos", "-k", "9", "--missing", "refused"],
+            "-k 9: there are only 3 rows",
+        ),
         (["survey.csv", "-m", "bos", "-k", "2"], "column 'who' holds text, 'r0' in row 1"),
         (
             ["survey.csv", "-m", "bos", "-k", "2", "--columns", "q9"],
@@ -160,11 +164,11 @@ def test_never_overwrites_unasked(kindset, survey, folder):
         (["survey.csv", "-m", "bos", "-k", "2", "--levels", "no.toml"], "no.toml: No such file"),
         (["survey.csv", "-m", "bos", "-k", "2", "--levels", "bad.toml"], "not among its levels"),
         (["survey.csv", "-m", "bos", "-k", "2", "--levels", "survey.csv"], "not a valid TOML"),
-        (["empty.csv", "-m", "bos", "-k", "2"], "empty.csv"),
+        (["empty.csv", "-m", "bos", "-k", "2"], "empty.csv is empty"),
         (["head.csv", "-m", "bos", "-k", "2"], "head.csv holds no rows"),
         (["twice.csv", "-m", "bos", "-k", "2"], "two columns named 'a'"),
         (["ragged.csv", "-m", "bos", "-k", "2"], "not a readable CSV"),
-        (["latin.csv", "-m", "bos", "-k", "2"], "not UTF-8"),
+        (["latin.csv", "-m", "bos", "-k", "2"], "not a table in UTF-8"),
         (["fake.parquet", "-m", "bos", "-k", "2"], "not a readable Parquet"),
         (["negative.csv", "-m", "bos", "-k", "2"], "column 'a' holds -1"),
         (["survey.csv", "-m", "bos"], "Missing option '-k'"),
@@ -311,7 +315,7 @@ def test_unknown_answers_may_be_missing_ones(kindset, folder, ending, mark):
     known = ", ".join(map(str, scale))
     sentence = (
         f"column 'b' holds '{mark}' in row 7, which is not among its levels ({known}): if it "
-        f"stands for a missing answer, say so with {hint}; else"
+        f"stands for a missing answer, say so with {hint}; else correct it, or"
     )
     code, _, err = kindset("predict", "r", write("new"))
     assert code == 2
@@ -418,3 +422,40 @@ def test_folder_that_cannot_be_written_is_found_first(kindset, survey, monkeypat
     code, _, err = kindset("cluster", survey, "-m", "bos", "-k", 2, "--out", "x/y")
     assert code == 2
     assert "cannot write into" in err
+
+
+def test_ids_are_remembered(kindset, folder):
+    rows = "".join(f"r{i},{i % 3 + 1},{i % 2 + 1}\n" for i in range(12))
+    (folder / "t.csv").write_text("who,a,b\n" + rows)
+    quick = ("-m", "bos", "-k", 2, "--starts", 1)
+    assert kindset("cluster", "t.csv", *quick, "--id-column", "who", "--out", "s")[0] == 0
+    assert kindset("cluster", "t.csv", "-m", "kmeans", "-k", 2, "--id-column", "who",
+                   "--out", "k")[0] == 0  # fmt: skip
+    for run in ("s", "k"):
+        code, out, err = kindset("predict", run, "t.csv")
+        assert code == 0, err
+        assert out.startswith("who,")
+        assert "\nr11," in out
+
+
+def test_misspelt_answers_are_recognised(kindset, folder):
+    words = ["never", "often", "offten", "Never", "always ", "often"]
+    (folder / "t.csv").write_text("a\n" + "\n".join(words) + "\n")
+    (folder / "l.toml").write_text('a = ["never", "often", "always"]\n')
+    code, _, err = kindset("cluster", "t.csv", "-m", "bos", "-k", 2, "--levels", "l.toml")
+    assert code == 2
+    err = err.replace("\n", " ")
+    assert "holds 'offten' in row 3" in err
+    assert "'often' may be meant; nor are 'Never', 'always '" in err
+
+
+def test_a_folder_of_runs_is_no_run(kindset, folder):
+    rows = "".join(f"{i % 3},{i % 2}\n" for i in range(12))
+    (folder / "t.csv").write_text("a,b\n" + rows)
+    assert kindset("cluster", "t.csv", "-m", "kmeans", "-k", "2:3", "--out", "many")[0] == 0
+    code, _, err = kindset("predict", "many", "t.csv")
+    assert code == 2
+    assert "many holds 2 runs; give one of them: many/kmeans-k2-seed0" in err.replace("\n", " ")
+    given = sorted(str(path.relative_to(folder)) for path in (folder / "many").iterdir())
+    assert "many/sweep.json" in given
+    assert kindset("compare", *given, "--index", "silhouette")[0] == 0

@@ -233,7 +233,7 @@ def pictures(folder):
 def test_folder_of_images(kindset, pictures, folder):
     code, out, err = kindset("cluster", "pics", "-m", "kmeans", "-k", 2, "--label-column", "folder")
     assert code == 0, err
-    assert "1 files were left out: left/broken.png" in err.replace("\n", " ")
+    assert "1 file was left out: left/broken.png" in err.replace("\n", " ")
     assert "ACC 1.000" in out
     run = Run.load(folder / "pics-kmeans")
     shown = run.exhibits
@@ -395,7 +395,7 @@ def killed_with_a_checkpoint(command, place):
 
 def test_a_killed_training_goes_on(kindset, pictures, folder):
     command = [sys.executable, "-m", "kindset", *LONG, "-k", "2", "--out", "run"]
-    killed_with_a_checkpoint(command, folder / ".run.work")
+    killed_with_a_checkpoint(command, folder / ".run.kindset-work")
     assert not (folder / "run").exists()
     code, out, err = kindset(*LONG, "-k", 2, "--out", "run")
     assert code == 0, err
@@ -423,7 +423,7 @@ def test_a_killed_sweep_goes_on_inside_a_training(kindset, pictures, folder):
 
 def test_what_other_settings_left_is_not_taken_up(kindset, pictures, folder):
     quick = ("cluster", "pics", "-m", "dti-kmeans", "--transforms", "affine", "--out", "run")
-    stale = folder / ".run.work" / "other"
+    stale = folder / ".run.kindset-work" / "other"
     stale.mkdir(parents=True)
     (stale / "group-0.json").write_text("{}")
     code, _, err = kindset(*quick, "-p", "max_epochs=2", "-k", 2)
@@ -482,7 +482,7 @@ def test_interrupted_training_is_no_finished_run(kindset, pictures, folder, monk
     assert code == 130
     assert "Interrupted: this is the best" in out
     assert "Started again with --force, it goes on from here." in err
-    assert (folder / ".one.work").exists()
+    assert (folder / ".one.kindset-work").exists()
     assert kindset("report", "one", "--out", "one.html")[0] == 0
     assert "was interrupted" in (folder / "one.html").read_text()
     code, _, err = kindset(*quick, "-k", "2:3", "--out", "many")
@@ -495,7 +495,7 @@ def test_interrupted_training_is_no_finished_run(kindset, pictures, folder, monk
     assert code == 0, err
     assert "Going on" in err
     assert not Run.load(folder / "one").details["interrupted"]
-    assert not (folder / ".one.work").exists()
+    assert not (folder / ".one.kindset-work").exists()
 
 
 @pytest.mark.parametrize("method", ["unmasking", "kmeans", "gmm"])

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from kindset import _replacing
+from kindset.exceptions import InputError
 from kindset.runs import Run, load_runs
 
 
@@ -147,13 +148,56 @@ def test_failed_replacement_keeps_the_old_folder(tmp_path, monkeypatch):
 def test_only_what_belongs_to_the_place_is_touched(tmp_path):
     others = [
         ".run.work",
-        ".run.x.abcdefgh.new",
-        ".runs.abcdefgh.old",
+        ".run.20240131.old",
+        ".run.x.kindset-abcdefgh.new",
+        ".runs.kindset-abcdefgh.old",
         ".run.old",
-        "run.abcdefgh.new",
+        "run.kindset-abcdefgh.new",
     ]
     for name in others:
         (tmp_path / name).mkdir()
+    (tmp_path / ".config.kindset-settings.old").write_text("not a folder")
+    others.append(".config.kindset-settings.old")
     save("one", tmp_path / "run")
     save("two", tmp_path / "run", force=True)
     assert names_in(tmp_path) == sorted([*others, "run"])
+
+
+def test_what_another_process_is_filling_is_left_alone(tmp_path):
+    code = (
+        "import sys; from pathlib import Path; from kindset._files import output_folder\n"
+        "with output_folder(Path(sys.argv[1]), force=True) as stage:\n"
+        "    print('begun', flush=True); sys.stdin.readline()\n"
+        "    (stage / 'run.json').write_text('{}')\n"
+    )
+    arguments = [sys.executable, "-c", code, str(tmp_path / "run")]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(arguments, **pipes) as writer:
+        assert writer.stdout.readline() == "begun\n"
+        save("mine", tmp_path / "run")
+        assert len(list(tmp_path.glob(".run.*.new"))) == 1
+        writer.communicate("go on\n")
+    assert writer.returncode == 0
+    assert (tmp_path / "run" / "run.json").read_text() == "{}"
+    assert names_in(tmp_path) == ["run"]
+
+
+@pytest.mark.usefixtures("cannot_exchange")
+def test_a_reader_waits_for_a_living_writer(tmp_path):
+    """Between two renames there is nothing to read, but nothing is taken from the writer."""
+    save("old", tmp_path / "run")
+    with _replacing.new_folder(tmp_path / "run") as new:
+        (tmp_path / "run").replace(new.with_suffix(".old"))
+        with pytest.raises(InputError):
+            load_runs([tmp_path / "run"])
+        assert new.with_suffix(".old").exists()
+    assert load_runs([tmp_path / "run"])[0].name == "old"
+
+
+def test_a_link_leads_to_the_new_run(tmp_path):
+    save("old", tmp_path / "real")
+    (tmp_path / "link").symlink_to("real")
+    save("new", tmp_path / "link", force=True)
+    assert (tmp_path / "link").is_symlink()
+    assert Run.load(tmp_path / "real").name == "new"
+    assert names_in(tmp_path) == ["link", "real"]

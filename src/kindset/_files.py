@@ -42,12 +42,13 @@ def check_output_folder(path: Path, *, force: bool) -> None:
 
     What a process that was killed while it replaced the folder has left is put back or removed.
     """
-    if path.resolve() == Path.cwd():
+    place = path.resolve()
+    if place == Path.cwd():
         raise InputError("the output folder cannot be the current one; name a new one.")
-    above = next(folder for folder in path.absolute().parents if folder.exists())
+    above = next(folder for folder in place.parents if folder.exists())
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
         raise InputError(f"cannot write into {above}; choose another.")
-    clear_left_over(path)
+    clear_left_over(place)
     if not path.exists():
         return
     if not path.is_dir():
@@ -77,18 +78,19 @@ def is_ours(path: Path) -> bool:
 def output_folder(path: Path, *, force: bool) -> Iterator[Path]:
     """Yield a folder to fill, which takes the place of `path` when everything went well."""
     check_output_folder(path, force=force)
+    path = path.resolve()  # a link stays one, and what it leads to is replaced
     path.parent.mkdir(parents=True, exist_ok=True)
-    stage = new_folder(path)
-    try:
-        stage.chmod(0o777 & ~_umask())
-        yield stage
-        if path.exists() and any(path.iterdir()):
-            replace_folder(stage, path)
-        else:
-            stage.replace(path)
-    except BaseException:
-        shutil.rmtree(stage, ignore_errors=True)
-        raise
+    with new_folder(path) as stage:
+        try:
+            stage.chmod(0o777 & ~_umask())
+            yield stage
+            if path.exists() and any(path.iterdir()):
+                replace_folder(stage, path)
+            else:
+                stage.replace(path)
+        except BaseException:
+            shutil.rmtree(stage, ignore_errors=True)
+            raise
 
 
 def _umask() -> int:

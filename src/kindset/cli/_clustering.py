@@ -83,6 +83,7 @@ class Clusterer:
                 "title": method.title,
                 "about": self.about,
                 "source": self.samples.source,
+                "id_column": self.samples.ids.name,
                 "resumed": resumed,
                 "interrupted": bool(getattr(model, "interrupted_", False)),
                 **details,
@@ -145,7 +146,7 @@ def summarise(run: Run, samples: Samples) -> str:
     """Describe a run in words."""
     shape = " x ".join(map(str, samples.X.shape[1:]))
     what = "images" if samples.kind == "images" else "columns"
-    of = f"of {shape} pixels" if samples.kind == "images" else f"{shape} {what}"
+    of = f"of {shape} pixels" if samples.kind == "images" else f"of {shape} {what}"
     lines = [
         f"{len(samples.X):,} {'images' if samples.kind == 'images' else 'rows'} {of}, "
         f"{run.n_clusters} cluster{'s' if run.n_clusters > 1 else ''} by "

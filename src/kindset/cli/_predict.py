@@ -13,10 +13,17 @@ from kindset._replacing import put_back
 from kindset.cli._options import Debug, Force, IdColumn, Json, Missing, read_names
 from kindset.cli._samples import SampleOptions, Samples, Scaling, read_any
 from kindset.cli._survey import memberships
-from kindset.cli._tables import Reading, check_levels, read_table, take_ids
+from kindset.cli._tables import (
+    COUNTED,
+    Reading,
+    check_levels,
+    column_names,
+    read_table,
+    take_ids,
+)
 from kindset.exceptions import InputError
 from kindset.ordinal import OrdinalMixture, load_mixture
-from kindset.runs import Run
+from kindset.runs import RUN_FILE, Run
 
 
 def predict(
@@ -43,7 +50,9 @@ def predict(
     if out is not None and out.exists() and not force:
         raise InputError(f"{out} exists already; choose another --out, or replace it: --force.")
     put_back(model)
-    run = Run.load(model) if model.is_dir() else None
+    run = _load(model) if model.is_dir() else None
+    if id_column is None and run is not None:
+        id_column = _known_ids(run, data)
     fitted = load_mixture(model) if run is None else run.model
     if fitted is None:
         assert run is not None
@@ -57,6 +66,21 @@ def predict(
             raise InputError("--missing is for surveys; this method takes no gaps.")
         result = _predict_samples(run, data, SampleOptions(ids=id_column, progress=not as_json))
     _give(result, out, as_json=as_json)
+
+
+def _load(folder: Path) -> Run:
+    inside = sorted(path.parent for path in folder.glob(f"*/{RUN_FILE}"))
+    if inside and not (folder / RUN_FILE).exists():
+        raise InputError(f"{folder} holds {len(inside)} runs; give one of them: {inside[0]}.")
+    return Run.load(folder)
+
+
+def _known_ids(run: Run, data: Path) -> str | None:
+    """Return the column that named the rows of the run, if the new table has it too."""
+    name = run.details.get("id_column")
+    if name in (None, COUNTED) or not data.is_file() or data.suffix.lower() in (".npy", ".npz"):
+        return None
+    return name if name in column_names(data) else None
 
 
 def _why_not(run: Run) -> str:
@@ -84,6 +108,11 @@ def _predict_survey(
     table = read_table(data, Reading(words, [id_column] if id_column else [], missing))
     ids = take_ids(table, id_column)
     names = list(getattr(mixture, "feature_names_in_", table.columns))
+    if len(names) != len(mixture.categories_):
+        raise InputError(
+            f"{data} has {len(names)} columns of answers, but the model, which has no names of "
+            f"columns, needs {len(mixture.categories_)} (--id-column sets one apart)."
+        )
     for name, levels in zip(names, mixture.categories_, strict=True):
         if name not in table:
             raise InputError(f"{data} has no column {name!r}, which the model needs.")

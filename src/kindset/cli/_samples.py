@@ -166,7 +166,10 @@ def _read_folder(path: Path, options: SampleOptions) -> Samples:
         shown = "; ".join(f"{name} ({reason})" for name, reason in data.skipped[:5])
         more = f"; and {len(data.skipped) - 5} more" if len(data.skipped) > 5 else ""
         warnings.warn(
-            f"{len(data.skipped)} files were left out: {shown}{more}.", UserWarning, stacklevel=2
+            f"{len(data.skipped)} file{'s were' if len(data.skipped) > 1 else ' was'} left out: "
+            f"{shown}{more}.",
+            UserWarning,
+            stacklevel=2,
         )
     ids = pd.Series(data.names, name="file")
     truth = data.target if options.truth == "folder" else None
@@ -248,8 +251,8 @@ def _check_column(name: str, column: "pd.Series[Any]") -> None:
         text = column[column.map(lambda value: isinstance(value, str))]
         shown = f", {text.iloc[0]!r} in row {text.index[0] + 1}" if len(text) else ""
         raise InputError(
-            f"column {name!r} holds text{shown}; this method needs numbers: leave the column out "
-            "with --exclude, or name it with --id-column or --label-column."
+            f"column {name!r} holds text{shown}; this method needs numbers: name the column with "
+            "--id-column, or leave it out (`kindset cluster` has --exclude and --label-column)."
         )
     gaps = ~np.isfinite(column.to_numpy(dtype=np.float64, na_value=np.nan))
     if gaps.any():

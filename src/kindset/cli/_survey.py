@@ -148,6 +148,9 @@ def fit_survey(survey: Survey, options: SurveyOptions) -> SurveyResult:
         "n_jobs": options.n_jobs,
         "verbose": int(options.progress),
     }
+    n_rows = len(survey.answers)
+    if max(options.n_components) > n_rows:
+        raise InputError(f"-k {max(options.n_components)}: there are only {n_rows} rows.")
     begin = time.perf_counter()
     if len(options.n_components) == 1:
         model = OrdinalMixture(options.n_components[0], **parameters)
@@ -315,6 +318,7 @@ def _details(result: SurveyResult) -> dict[str, Any]:
     return {
         "kind": "survey",
         "data": survey.name,
+        "id_column": survey.ids.name,
         "about": survey.about,
         "title": METHODS[result.options.method][1],
         "interrupted": result.interrupted,

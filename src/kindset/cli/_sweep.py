@@ -113,6 +113,7 @@ def finish(
 
 def _remove_others(folder: Path, kept: set[str]) -> None:
     for path in folder.iterdir():
-        ours = (path / RUN_FILE).exists() and is_ours(path)
-        if path.name not in kept and (ours or path.suffix == ENDING):
+        run = (path / RUN_FILE).exists() and is_ours(path)
+        work = path.name.startswith(".") and path.suffix == ENDING and path.is_dir()
+        if path.name not in kept and (run or work) and not path.is_symlink():
             shutil.rmtree(path)

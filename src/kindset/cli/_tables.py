@@ -7,6 +7,7 @@ import tomllib
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,9 @@ class Codebook:
         }
 
 
+COUNTED = "row"
+"""Name of the ids of rows that have no column for them."""
+
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "<NA>")
 """What stands for a missing answer in a CSV file, unless it is one of a column's levels."""
 
@@ -123,6 +127,8 @@ def read_table(path: Path, reading: Reading | None = None) -> pd.DataFrame:
     """Read a CSV or Parquet file."""
     if not path.exists():
         raise InputError(f"there is no file {path}.")
+    if path.is_file() and path.stat().st_size == 0:
+        raise InputError(f"{path} is empty.")
     if path.is_dir():
         raise InputError(f"{path} is a folder; give a CSV or Parquet file.")
     reading = reading or Reading()
@@ -136,6 +142,11 @@ def read_table(path: Path, reading: Reading | None = None) -> pd.DataFrame:
     if not names.is_unique:
         raise InputError(f"{path} has two columns named {names[names.duplicated()][0]!r}.")
     return table.set_axis(names, axis=1).reset_index(drop=True)
+
+
+def column_names(path: Path) -> list[str]:
+    """Return the names of a table's columns."""
+    return [str(name) for name in read_table(path).columns]
 
 
 def _read_csv(path: Path, reading: Reading) -> pd.DataFrame:
@@ -164,7 +175,9 @@ def _read_csv(path: Path, reading: Reading) -> pd.DataFrame:
             f"{path} is not a readable CSV table: rows have more cells than the header."
         ) from error
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text: {error.reason}.") from error
+        raise InputError(
+            f"{path} is not a table in UTF-8 text: if it is a table, save it in that encoding."
+        ) from error
     except (pd.errors.ParserError, pd.errors.EmptyDataError, csv.Error) as error:
         reason = str(error).strip().removeprefix("Error tokenizing data. C error: ")
         raise InputError(f"{path} is not a readable CSV table: {reason}.") from error
@@ -189,11 +202,12 @@ def _without_marks(table: pd.DataFrame, reading: Reading) -> pd.DataFrame:
     for name in table.columns:
         levels = reading.text_levels.get(str(name), [])
         marks = [mark for mark in reading.missing if mark not in levels]
-        found = table[name].isin([*marks, *map(float, filter(_is_number, marks))])
+        gaps = [*marks, *map(float, filter(_is_number, marks))]
         if isinstance(table[name].dtype, pd.CategoricalDtype):
-            table[name] = table[name].cat.remove_categories(table[name][found].unique())
-        elif found.any():
-            table[name] = table[name].mask(found)
+            scale = table[name].cat.categories
+            table[name] = table[name].cat.remove_categories(scale[scale.isin(gaps)])
+        elif table[name].isin(gaps).any():
+            table[name] = table[name].mask(table[name].isin(gaps))
     return table
 
 
@@ -217,7 +231,7 @@ def take_ids(
     """Take out the column that identifies the rows; without one, count them from 1."""
     ids = take_column(table, name, "--id-column")
     if ids is None:
-        return pd.Series(range(1, len(table) + 1), index=table.index, name="row")
+        return pd.Series(range(1, len(table) + 1), index=table.index, name=COUNTED)
     if ids.isna().any():
         raise InputError(f"column {name!r} has no value in row {ids.isna().argmax() + 1}.")
     if ids.duplicated().any():
@@ -266,9 +280,23 @@ def check_levels(name: str, column: "pd.Series[Any]", levels: Sequence[Any], rem
     mark = "" if "," in shown else f"={shlex.quote(shown)}"
     raise InputError(
         f"column {name!r} holds {shown!r} in row {value.index[0] + 1}, which is not among its "
-        f"levels ({known}): if it stands for a missing answer, say so with --missing{mark}; else "
-        f"{remedy}."
+        f"levels ({known}){_nearest(shown, levels)}{_further(unknown, value.iloc[0])}: if it "
+        f"stands for a missing answer, say so with --missing{mark}; else correct it, or {remedy}."
     )
+
+
+def _nearest(answer: str, levels: Sequence[Any]) -> str:
+    """Name the level that an answer may be a misspelling of."""
+    plain = {str(level).strip().casefold(): str(level) for level in levels}
+    close = get_close_matches(answer.strip().casefold(), plain, n=1, cutoff=0.7)
+    return f"; {plain[close[0]]!r} may be meant" if close else ""
+
+
+def _further(unknown: "pd.Series[Any]", named: Any) -> str:
+    """Name other answers of a column that are not among its levels either."""
+    others = [str(value) for value in pd.unique(unknown) if value != named]
+    shown = ", ".join(map(repr, others[:5])) + (", ..." if len(others) > 5 else "")
+    return f"; nor are {shown}" if len(others) > 1 else f"; nor is {shown}" if others else ""
 
 
 def _odd_first(values: "pd.Series[Any]") -> "pd.Series[Any]":

@@ -4,7 +4,7 @@ import hashlib
 import shutil
 from pathlib import Path
 
-ENDING = ".work"
+ENDING = ".kindset-work"
 
 
 class WorkingFolder:
@@ -18,15 +18,12 @@ class WorkingFolder:
     output : Path
         What the work is for.
     about : str
-        All that decides the work. State of other work for the same output is removed.
+        All that decides the work; other work for the same output keeps its state apart.
     """
 
     def __init__(self, output: Path, about: str) -> None:
         self._place = output.parent / f".{output.name}{ENDING}"
         self.path = self._place / hashlib.sha256(about.encode()).hexdigest()[:16]
-        for other in self._place.glob("*"):
-            if other != self.path:
-                shutil.rmtree(other, ignore_errors=True)
 
     @property
     def begun(self) -> bool:
@@ -34,5 +31,5 @@ class WorkingFolder:
         return self.path.exists()
 
     def clear(self) -> None:
-        """Remove it: the work is done."""
+        """Remove it, and what other work has left: the output stands."""
         shutil.rmtree(self._place, ignore_errors=True)

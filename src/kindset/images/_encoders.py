@@ -91,7 +91,7 @@ def build_encoder(encoder: Any, shape: ImageShape, seed: int) -> nn.Module:
         return copy.deepcopy(encoder)
     name = encoder
     if name == "auto":
-        name = "mlp" if shape[0] * shape[1] * shape[2] <= 2048 else "conv"
+        name = "mlp" if shape[0] * shape[1] * shape[2] <= 600 else "conv"
     if name not in ENCODERS:
         known = ", ".join(repr(one) for one in ("auto", *ENCODERS))
         raise InputError(f"encoder must be one of {known} or a torch Module, got {encoder!r}.")

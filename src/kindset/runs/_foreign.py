@@ -17,6 +17,8 @@ from kindset.exceptions import InputError
 from kindset.runs._run import RUN_FILE, Run, read_archive, read_array
 from kindset.runs._sharing import SharedSpaces
 
+# What stands beside runs, and a shell lists with them.
+_BESIDE = ("sweep.json", "compare.json")
 _LABEL_COLUMNS = ("label", "labels", "cluster", "segment", "class", "target", "truth", "y")
 
 
@@ -43,7 +45,7 @@ def load_runs(paths: Iterable[str | os.PathLike[str]]) -> list[Run]:
     """
     if isinstance(paths, (str, os.PathLike)):
         paths = [paths]
-    given = [Path(path) for path in paths]
+    given = [path for path in map(Path, paths) if path.name not in _BESIDE]
     tables = {path.with_suffix("") for path in given if path.suffix.lower() == ".csv"}
     share = SharedSpaces()
     found = [

@@ -124,7 +124,8 @@ def _fit_to_centers(model: KMeans, centers: NDArray[Any]) -> None:
     parameters = model.get_params()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # centres may be equal
-        model.set_params(init=centers, n_init=1, max_iter=1).fit(centers)
+        plain = {"n_init": 1, "max_iter": 1, "algorithm": "lloyd", "verbose": 0}
+        model.set_params(init=centers, **plain).fit(centers)
     model.set_params(**parameters)
 
 
