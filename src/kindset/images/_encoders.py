@@ -11,6 +11,7 @@ from kindset.exceptions import InputError
 from kindset.images._transforms import ImageShape
 
 _FEATURES = 128
+_PLAIN = 600  # values of an image, up to which a perceptron does
 
 
 def _mlp(shape: ImageShape) -> nn.Module:
@@ -91,7 +92,7 @@ def build_encoder(encoder: Any, shape: ImageShape, seed: int) -> nn.Module:
         return copy.deepcopy(encoder)
     name = encoder
     if name == "auto":
-        name = "mlp" if shape[0] * shape[1] * shape[2] <= 600 else "conv"
+        name = "mlp" if shape[0] * shape[1] * shape[2] <= _PLAIN else "conv"
     if name not in ENCODERS:
         known = ", ".join(repr(one) for one in ("auto", *ENCODERS))
         raise InputError(f"encoder must be one of {known} or a torch Module, got {encoder!r}.")
