@@ -17,6 +17,7 @@ from kindset.images import (
     DivergedError,
     DTIGaussianMixture,
     DTIKMeans,
+    Transformation,
     Warp,
     register_transformation,
 )
@@ -385,3 +386,36 @@ def test_wrong_images_later(shapes, fitted):
         model.align(shapes[0][:2], [0, 3])
     with pytest.raises(InputError, match="image_shape must be"):
         DTIKMeans(3, image_shape=(9, 10)).fit(np.random.default_rng(0).random((9, 100)))
+
+
+@BOTH
+def test_pixel_weights_survive_coarse_stages(kind):
+    images = np.random.default_rng(0).random((40, 24, 24))
+    weight = np.ones((24, 24))
+    weight[:, 12:], weight[5, 20] = 0, 50
+    model = kind(3, **{**QUICK, "max_epochs": 2}, pixel_weight=weight).fit(images)
+    used = model._model.objective.weight.numpy()
+    np.testing.assert_allclose(used, weight / weight.sum(), rtol=1e-6)
+
+
+class Shades(Transformation):
+    """One offset for each row: their number depends on the shape of the images."""
+
+    def __init__(self, image_shape):
+        super().__init__(image_shape, torch.zeros(image_shape[1]))
+
+    def forward(self, images, parameters):
+        return images + parameters[:, :, None, :, None]
+
+
+@BOTH
+@pytest.mark.parametrize("transforms", [
+    ("morphological",), ("morphological", "affine"), ("colour", "morphological", "affine"),
+    ("shades",), ("colour", "shades", "affine"), ("affine", "shades"),
+])  # fmt: skip
+def test_parameters_that_depend_on_the_shape(kind, transforms, monkeypatch):
+    monkeypatch.setitem(TRANSFORMATIONS, "shades", Shades)
+    images = np.random.default_rng(0).random((40, 28, 28))
+    model = kind(3, transforms=transforms, n_init=2, max_epochs=2, random_state=0).fit(images)
+    assert list(model.transform_parameters(images[:2])) == list(transforms)
+    np.testing.assert_array_equal(model.predict(images), model.labels_)

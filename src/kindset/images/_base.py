@@ -280,7 +280,7 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         else:
             n_steps = max(1, round(self.max_epochs * n_samples / batch_size))
         stages = plan_stages(
-            self.transforms_, problem.kinds, n_steps=n_steps, n_restarts=size,
+            self.transforms_, problem.kinds, self._format.shape, n_steps=n_steps, n_restarts=size,
             coarse=self._coarseness(), curriculum=self._curriculum,
         )  # fmt: skip
         budget = self.time_budget

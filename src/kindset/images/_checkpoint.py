@@ -144,8 +144,8 @@ def _restore(trainer: Trainer, document: dict[str, Any], tensors: dict[str, Tens
                 key: value if key == "step" else value.to(parameter.device)  # type: ignore[union-attr]
                 for key, value in state.items()
             }
-    for name, buffer in trainer.model.named_buffers():
-        buffer.copy_(tensors[f"model.{name}"])
+    for name, value in trainer.model.state_dict().items():
+        value.copy_(tensors[f"model.{name}"])
     if isinstance(trainer.aligner, OptimisedAlignment):
         n = sum(name.startswith("table.") for name in tensors)
         trainer.aligner.tables = [tensors[f"table.{i}"] for i in range(n)]
