@@ -21,8 +21,9 @@ from kindset.images import (
     Warp,
     register_transformation,
 )
+from kindset.images import _restarts as restarts
 from kindset.images import _training as training
-from kindset.images._checkpoint import Checkpoint
+from kindset.images._checkpoint import Checkpoint, _moments
 from kindset.images._encoders import build_encoder, count_features
 from kindset.images._model import DTIModel
 
@@ -267,8 +268,9 @@ def test_graphs_that_live_longer_do_no_harm(kind, monkeypatch):
     assert model.predict(images).shape == (60,)
 
 
-@pytest.mark.parametrize("stages", [2, 3])
-def test_checkpoints_change_nothing(shapes, tmp_path, monkeypatch, stages):
+@BOTH
+@pytest.mark.parametrize(("every", "saves"), [(30.0, 2), (30.0, 3), (-1.0, 3), (-1.0, 9)])
+def test_checkpoints_change_nothing(kind, shapes, tmp_path, monkeypatch, every, saves):
     """A training that died on the way and was taken up again ends in the same bits.
 
     The images are large enough for coarse stages, and restarts are dropped on the way.
@@ -277,14 +279,15 @@ def test_checkpoints_change_nothing(shapes, tmp_path, monkeypatch, stages):
     options = {"transforms": ("affine", "colour"), "n_init": 4, "max_epochs": 60,
                "batch_size": 32, "random_state": 0}  # fmt: skip
     monkeypatch.setattr(training, "WINDOW", 10)  # so that restarts also swap clusters
-    whole = DTIKMeans(3, **options).fit(images)
-    model = DTIKMeans(3, **options, checkpoint_dir=tmp_path / "new")
+    monkeypatch.setattr(restarts, "_SAVE_EVERY", every)  # -1: within stages as well
+    whole = kind(3, **options).fit(images)
+    model = kind(3, **options, checkpoint_dir=tmp_path / "new")
     save, seen = Checkpoint.save, []
 
     def die(checkpoint, trainer):
         save(checkpoint, trainer)
         seen.append(trainer.stage)
-        if len(seen) == stages:
+        if len(seen) == saves:
             raise RuntimeError("power cut")
 
     monkeypatch.setattr(Checkpoint, "save", die)
@@ -301,6 +304,27 @@ def test_checkpoints_change_nothing(shapes, tmp_path, monkeypatch, stages):
     assert model.inertia_ == whole.inertia_
     with pytest.raises(InputError, match="other data or parameters"):
         model.set_params(learning_rate=1e-4).fit(images)
+
+
+def test_checkpoint_of_another_training_is_refused(shapes, tmp_path):
+    """Weights and encoders of one's own count to the last number."""
+    images = np.kron(shapes[0], np.ones((4, 4), dtype=np.float32))
+    weights = np.ones((2, 40, 40))
+    weights[1, 20, 20] = 0
+    encoders = [torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(1600, 8)) for _ in "ab"]
+    for name, pair in (("pixel_weight", weights), ("encoder", encoders)):
+        options = {**QUICK, "max_epochs": 1, "checkpoint_dir": tmp_path / name}
+        DTIKMeans(3, **options, **{name: pair[0]}).fit(images)
+        with pytest.raises(InputError, match="other data or parameters"):
+            DTIKMeans(3, **options, **{name: pair[1]}).fit(images)
+
+
+def test_moments_go_to_the_device_of_their_parameter():
+    """A fused optimizer wants its step there as well."""
+    tensors = {f"moment.{key}.x": torch.ones(2) for key in ("step", "exp_avg", "exp_avg_sq")}
+    there = _moments(tensors, "x", torch.device("meta"))
+    assert {one.device.type for one in there.values()} == {"meta"}
+    assert _moments(tensors, "y", torch.device("meta")) == {}
 
 
 def test_damaged_checkpoint(shapes, tmp_path):

@@ -291,13 +291,15 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             stages, batch_size, self.learning_rate, self.prototype_learning_rate,
             tiny=self._tiny, time_budget=budget,
         )  # fmt: skip
+        encoder = build_encoder(self.encoder, self._format.shape, seed)
         checkpoint = None
         if self.checkpoint_dir is not None:
             described = (type(self).__name__, recipe, seed, self.n_clusters, self.transforms_,
-                         self.alignment, str(self.encoder), self.pixel_weight)  # fmt: skip
-            identity = training_identity(problem.images, described)
+                         self.alignment, str(encoder))  # fmt: skip
+            weights = pixel_weights(self.pixel_weight, self._format.shape)
+            deciding = [problem.images, weights, *encoder.state_dict().values()]
+            identity = training_identity(described, deciding)
             checkpoint = Checkpoint(Path(self.checkpoint_dir) / f"group-{number}", identity)
-        encoder = build_encoder(self.encoder, self._format.shape, seed)
         return Group(recipe, seed, encoder, checkpoint)
 
     def _coarseness(self) -> int:

@@ -2,9 +2,11 @@
 
 import hashlib
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
@@ -76,11 +78,12 @@ class Checkpoint:
         return True
 
 
-def training_identity(images: Tensor, description: Any) -> str:
-    """Return a digest of the images and of everything that decides the result."""
+def training_identity(description: Any, tensors: Iterable[Tensor]) -> str:
+    """Return a digest of everything that decides the result."""
     digest = hashlib.sha256(repr(description).encode())
-    digest.update(repr(tuple(images.shape)).encode())
-    digest.update(images.cpu().numpy().data)
+    for one in tensors:
+        digest.update(repr(tuple(one.shape)).encode())
+        digest.update(one.detach().cpu().flatten().contiguous().view(torch.uint8).numpy().data)
     return digest.hexdigest()
 
 
@@ -99,7 +102,8 @@ def write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """Read tensors, or say what is wrong with the file."""
     try:
-        return load_file(path)
+        # Copies: in the file they are not aligned, and kernels then add in another order.
+        return {name: one.clone() for name, one in load_file(path).items()}
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}.") from error
     except SafetensorError as error:
@@ -138,17 +142,20 @@ def _restore(trainer: Trainer, document: dict[str, Any], tensors: dict[str, Tens
     for name, parameter in trainer.model.named_parameters():
         # Restarts may have been dropped since the start, so shapes can differ.
         parameter.data = tensors[f"model.{name}"].to(parameter.device)
-        state = {key: tensors.get(f"moment.{key}.{name}") for key in _MOMENTS}
-        if state["step"] is not None:
-            trainer.optimizer.state[parameter] = {
-                key: value if key == "step" else value.to(parameter.device)  # type: ignore[union-attr]
-                for key, value in state.items()
-            }
+        if state := _moments(tensors, name, parameter.device):
+            trainer.optimizer.state[parameter] = state
     for name, value in trainer.model.state_dict().items():
         value.copy_(tensors[f"model.{name}"])
     if isinstance(trainer.aligner, OptimisedAlignment):
         n = sum(name.startswith("table.") for name in tensors)
-        trainer.aligner.tables = [tensors[f"table.{i}"] for i in range(n)]
+        device = trainer.images.device
+        trainer.aligner.tables = [tensors[f"table.{i}"].to(device) for i in range(n)]
     trainer.queue, trainer.memory = tensors["queue"], tensors["memory"]
     trainer.generator.set_state(tensors["generator"])
     trainer.clear_window()
+
+
+def _moments(tensors: dict[str, Tensor], name: str, device: torch.device) -> dict[str, Tensor]:
+    """Return what the optimizer knew of a parameter; nothing if it had not met it yet."""
+    names = {key: f"moment.{key}.{name}" for key in _MOMENTS}
+    return {key: tensors[one].to(device) for key, one in names.items() if one in tensors}
