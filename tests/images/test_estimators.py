@@ -6,6 +6,7 @@ import threading
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from sklearn.base import clone
@@ -363,6 +364,90 @@ def test_interrupt_keeps_the_best_so_far(shapes, monkeypatch):
     assert list(model.transform_parameters(images)) == ["affine"]
 
 
+def test_interrupt_before_the_first_step(shapes, monkeypatch):
+    images, _ = shapes
+    model = DTIKMeans(3, **QUICK)
+    pressed, start = threading.Event(), restarts._start
+
+    def press(done, stop):
+        stop.touch()
+        pressed.set()
+        done.wait()
+        return True
+
+    def wait_and_start(problem, group):
+        pressed.wait()
+        return start(problem, group)
+
+    monkeypatch.setattr(restarts, "_wait", press)
+    monkeypatch.setattr(restarts, "_start", wait_and_start)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(images)
+    assert not hasattr(model, "labels_")
+
+    # A group that has not begun is no match for one that has, whatever its loss.
+    run, runs = training.Trainer.run, []
+
+    def run_the_second_only(trainer, should_stop, after_window):
+        runs.append(trainer)
+        n_steps = 5 if len(runs) == 2 else 0
+        return run(trainer, lambda: trainer.step >= n_steps, after_window)
+
+    monkeypatch.setattr(training.Trainer, "run", run_the_second_only)
+    with pytest.warns(UserWarning, match="Interrupted"):
+        model.set_params(n_init=8).fit(images)
+    assert model.n_iter_ == 5
+
+
+def test_parameters_of_stages_not_reached_are_those_of_the_identity(shapes, monkeypatch):
+    images, _ = shapes
+    run = training.Trainer.run
+    monkeypatch.setattr(
+        training.Trainer, "run", lambda self, *others: run(self, lambda: self.step >= 5)
+    )
+    model = DTIKMeans(3, **{**QUICK, "transforms": ("affine", "tps")}).fit(images)
+    parameters = model.transform_parameters(images)
+    assert parameters["tps"].shape == (90, 3, 32)
+    assert (parameters["affine"] == [1, 0, 0, 0, 1, 0]).all()
+    assert (parameters["tps"] == 0).all()
+
+
+def test_refused_refit_leaves_the_model_alone(shapes):
+    images, _ = shapes
+    model = DTIKMeans(3, **{**QUICK, "max_epochs": 2}).fit(images)
+    with pytest.raises(InputError, match="equal"):
+        model.fit(np.ones((9, 8, 8)))
+    with pytest.raises(DivergedError):
+        model.set_params(prototype_learning_rate=1e30, transforms=()).fit(images[:, :9])
+    np.testing.assert_array_equal(model.predict(images), model.labels_)
+    assert model.transforms_ == ("affine",)
+    with pytest.raises(InputError, match="from 0 to 2"):
+        model.set_params(n_clusters=5).align(images[:2], [4, 4])
+
+
+def test_refit_on_pictures_forgets_the_names_of_columns(shapes):
+    images, _ = shapes
+    frame = pd.DataFrame(images.reshape(90, 100)).add_prefix("p")
+    model = DTIKMeans(3, **{**QUICK, "max_epochs": 1}).fit(frame)
+    assert model.feature_names_in_[0] == "p0"
+    assert not hasattr(model.fit(images), "feature_names_in_")
+
+
+def test_divergence_of_some_groups_is_told(shapes, monkeypatch):
+    images, _ = shapes
+    run, runs = training.Trainer.run, []
+
+    def fail_second(trainer, *others):
+        runs.append(trainer)
+        if len(runs) == 2:
+            raise DivergedError("it has gone to the dogs")
+        return run(trainer, *others)
+
+    monkeypatch.setattr(training.Trainer, "run", fail_second)
+    with pytest.warns(UserWarning, match="1 of 2 groups of restarts diverged: it has gone"):
+        DTIKMeans(3, **{**QUICK, "max_epochs": 1, "n_init": 8}).fit(images)
+
+
 def test_divergence_is_told(shapes):
     images, _ = shapes
     model = DTIKMeans(3, **QUICK, prototype_learning_rate=1e6)
@@ -372,6 +457,8 @@ def test_divergence_is_told(shapes):
 
 @pytest.mark.parametrize(("X", "message"), [
     (np.ones((5, 4, 4)), "images are equal"),
+    (np.full((5, 4, 4), 7.0), "images are equal"),
+    (np.full((5, 4, 4), -1e30), "images are equal"),
     (np.zeros((2, 4, 4)) + np.arange(2)[:, None, None], "too few for n_clusters=3"),
     ([np.ones((4, 4)), np.ones((4, 5)), np.ones((4, 4))], "different shapes"),
     (np.full((5, 4, 4), np.nan), "NaN"),

@@ -115,6 +115,14 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         -------
         self : estimator
         """
+        # Trained apart, so that a fit that is refused leaves what an earlier one has found.
+        fresh = type(self)(**self.get_params(deep=False))
+        fresh._fit(X)
+        self.__dict__.pop("feature_names_in_", None)
+        self.__dict__.update(vars(fresh))
+        return self
+
+    def _fit(self, X: Any) -> None:
         self._check_parameters()
         images = self._read(X, reset=True)
         if len(images) < self.n_clusters:
@@ -128,7 +136,6 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self.transforms_ = self._choose_transforms(self._format.shape)
         outcome = self._train(images)
         self._store(outcome, images)
-        return self
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return the cluster of each image."""
@@ -195,9 +202,14 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         images = self._read(X, reset=False)
         with torch.no_grad():
             parts = [self._aligner(self._model, part, None) for part in images.split(_PARTS)]
+        found = [torch.cat(part) for part in zip(*parts, strict=True)]
+        shape = (len(images), self._model.n_clusters, 1)
+        # An interrupted training may not have come to the last ones.
+        unused = list(self._model.transformations)[len(found) :]
+        found += [one.identity.repeat(shape) for one in unused]  # type: ignore[operator]
         return {
-            name: torch.cat([part[i] for part in parts]).float().cpu().numpy()
-            for i, name in enumerate(self.transforms_)
+            name: values.float().cpu().numpy()
+            for name, values in zip(self.transforms_, found, strict=True)
         }
 
     def _energies(self, X: Any) -> FloatArray:
@@ -215,9 +227,10 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             return None
         chosen = np.asarray(clusters)
         whole = chosen.dtype.kind in "iu" and chosen.shape == (n_samples,)
-        if not whole or not ((chosen >= 0) & (chosen < self.n_clusters)).all():
+        n_clusters = self._model.n_clusters
+        if not whole or not ((chosen >= 0) & (chosen < n_clusters)).all():
             raise InputError(
-                f"clusters must name a cluster from 0 to {self.n_clusters - 1} for each image."
+                f"clusters must name a cluster from 0 to {n_clusters - 1} for each image."
             )
         return torch.from_numpy(chosen.astype(np.int64))
 
@@ -245,18 +258,24 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             outcomes, interrupted = train_groups(
                 problem, groups, n_jobs=self.n_jobs, advance=advance
             )
-        usable = [outcome for outcome in outcomes if not outcome.error]
-        if not usable:
-            raise DivergedError(outcomes[0].error)
-        if len(usable) < len(outcomes):
-            warnings.warn(
-                f"{len(outcomes) - len(usable)} of {len(outcomes)} groups of restarts diverged: "
-                f"{outcomes[0].error}",
-                stacklevel=3,
-            )
         self.interrupted_ = interrupted
-        if interrupted:
-            warnings.warn("Interrupted: the best clustering so far is kept.", stacklevel=3)
+        return self._best(outcomes)
+
+    def _best(self, outcomes: Sequence[Outcome]) -> Outcome:
+        """Return the outcome with the lowest loss; say if some came to nothing."""
+        usable = [one for one in outcomes if one.history.loss and not one.error]
+        errors = [one.error for one in outcomes if one.error]
+        if not usable and self.interrupted_:
+            raise KeyboardInterrupt
+        if not usable:
+            raise DivergedError(errors[0])
+        if errors:
+            warnings.warn(
+                f"{len(errors)} of {len(outcomes)} groups of restarts diverged: {errors[0]}",
+                stacklevel=5,
+            )
+        if self.interrupted_:
+            warnings.warn("Interrupted: the best clustering so far is kept.", stacklevel=5)
             # A loss of fewer transformations is no match for one of all.
             furthest = max(outcome.model.n_active for outcome in usable)
             usable = [outcome for outcome in usable if outcome.model.n_active == furthest]

@@ -99,7 +99,8 @@ def _restore(document: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Clus
     model._check_parameters()
     channels, height, width = map(int, document["images"]["shape"])
     low, high = map(float, (document["images"]["low"], document["images"]["high"]))
-    model._format = ImageFormat((channels, height, width), low, high)
+    eight_bit = bool(document["images"].get("bytes", (low, high) == (0, 255)))
+    model._format = ImageFormat((channels, height, width), low, high, eight_bit)
     model.transforms_ = tuple(map(str, document["transforms"]))
     model._model = _restore_network(model, document, tensors)
     model._aligner = (
