@@ -482,6 +482,15 @@ def test_wrong_images(X, message):
     ({"encoder": "vgg"}, "encoder must be one of"),
     ({"alignment": "manual"}, "alignment must be"),
     ({"device": "abacus"}, "device must be"),
+    ({"device": None}, "device must be"),
+    ({"device": "cuda:77"}, "device must be"),
+    ({"transforms": None}, "list of names"),
+    ({"transforms": (["affine"],)}, "names among"),
+    ({"encoder": ["mlp"]}, "encoder must be one of"),
+    ({"encoder": torch.nn.Linear(7, 3)}, "encoder cannot take images"),
+    ({"pixel_weight": {}}, "pixel_weight must be"),
+    ({"pixel_weight": [["a"]]}, "pixel_weight must be"),
+    ({"pixel_weight": [[1], [1, 2]]}, "pixel_weight must be"),
     ({"image_shape": (4, 4)}, "image_shape is for rows"),
 ])  # fmt: skip
 def test_wrong_parameters(parameters, message, shapes):
@@ -495,8 +504,10 @@ def test_wrong_images_later(shapes, fitted):
         model.predict(np.zeros((2, 9, 10)))
     with pytest.raises(InputError, match="from 0 to 2"):
         model.align(shapes[0][:2], [0, 3])
-    with pytest.raises(InputError, match="image_shape must be"):
-        DTIKMeans(3, image_shape=(9, 10)).fit(np.random.default_rng(0).random((9, 100)))
+    rows = np.random.default_rng(0).random((9, 100))
+    for wrong in ((9, 10), "a", (12.5, 8), (), (100,), ((10, 10),), {}, (-10, -10)):
+        with pytest.raises(InputError, match="image_shape must be"):
+            DTIKMeans(3, image_shape=wrong).fit(rows)
 
 
 @BOTH

@@ -1,7 +1,7 @@
 """What both estimators share: reading, training, storing, predicting."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
@@ -363,23 +363,24 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         if self.device == "auto":
             return torch.device("cuda" if torch.cuda.is_available() else "cpu")
         try:
-            return torch.device(self.device)
-        except RuntimeError as error:
+            return torch.empty(0, device=torch.device(self.device)).device
+        except (RuntimeError, TypeError, AssertionError) as error:
             raise InputError(
-                f"device must be 'auto' or one of torch's, got {self.device!r}."
+                f"device must be 'auto' or one of torch's that is here, got {self.device!r}."
             ) from error
 
     def _choose_transforms(self, shape: ImageShape) -> tuple[str, ...]:
         names = self.transforms
-        if isinstance(names, str):
-            if names != "auto":
-                raise InputError(f"transforms must be 'auto' or a list of names, got {names!r}.")
+        if isinstance(names, str) and names == "auto":
             n_channels, height, width = shape
             if max(height, width) > _SMALL:
                 return ("colour", "projective")
             return _GREY if n_channels == 1 else ("colour", "affine", "tps")
-        transformation_classes(names)
-        return tuple(names)
+        if isinstance(names, str) or not isinstance(names, Iterable):
+            raise InputError(f"transforms must be 'auto' or a list of names, got {names!r}.")
+        chosen = tuple(names)
+        transformation_classes(chosen)
+        return chosen
 
     def _check_parameters(self) -> None:
         for name in ("n_clusters", "n_init", "batch_size"):

@@ -2,7 +2,7 @@
 
 import os
 from dataclasses import dataclass
-from math import isqrt
+from math import isqrt, prod
 from typing import Any
 
 import numpy as np
@@ -129,8 +129,9 @@ def _given_shape(array: NDArray[Any], image_shape: Any) -> ImageShape | None:
     if image_shape is None:
         side = isqrt(n_pixels)
         return (1, side, side) if side * side == n_pixels else (1, 1, n_pixels)
-    sizes = tuple(int(size) for size in np.atleast_1d(image_shape))
-    if len(sizes) not in (2, 3) or min(sizes) < 1 or np.prod(sizes) != n_pixels:
+    given = np.asarray(image_shape)
+    sizes = given.tolist() if given.dtype.kind in "iu" and given.shape in ((2,), (3,)) else ()
+    if not sizes or min(sizes) < 1 or prod(sizes) != n_pixels:
         raise InputError(
             f"image_shape must be (height, width) or (height, width, channels) of {n_pixels} "
             f"pixels, got {image_shape!r}."
