@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from kindset._files import write_text
+from kindset._files import write_bytes, write_text
 from kindset.exceptions import InputError
 from kindset.images._optimised import OptimisedAlignment
+from kindset.images._tensor_files import as_tensors, read_content, tensor_bytes
 from kindset.images._training import Trainer
 
 _PLAIN = ("stage", "step", "stage_step", "passes", "finished", "opened")
@@ -50,7 +49,7 @@ class Checkpoint:
             "counts": {key: getattr(trainer, key) for key in _PLAIN},
             "history": {key: getattr(history, key) for key in _LISTS},
         }
-        write_tensors(self.path.parent / name, _tensors(trainer))
+        write_bytes(self.path.parent / name, tensor_bytes(_tensors(trainer)))
         write_text(self.path.with_suffix(".json"), json.dumps(document) + "\n")
         for old in self.path.parent.glob(f"{self.path.name}-*.safetensors"):
             if old.name != name:
@@ -68,7 +67,8 @@ class Checkpoint:
                     f"{path.parent} holds a checkpoint of other data or parameters: give another "
                     "checkpoint_dir or remove it."
                 )
-            _restore(trainer, document, read_tensors(path.parent / document["tensors"]))
+            beside = path.parent / document["tensors"]
+            _restore(trainer, document, as_tensors(read_content(beside), beside))
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             if isinstance(error, InputError):
                 raise
@@ -85,29 +85,6 @@ def training_identity(description: Any, tensors: Iterable[Tensor]) -> str:
         digest.update(repr(tuple(one.shape)).encode())
         digest.update(one.detach().cpu().flatten().contiguous().view(torch.uint8).numpy().data)
     return digest.hexdigest()
-
-
-def write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
-    """Write tensors in one step."""
-    part = path.with_name(f".{path.name}.part")
-    plain = {name: one.detach().cpu().contiguous().clone() for name, one in tensors.items()}
-    try:
-        save_file(plain, part)
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
-
-
-def read_tensors(path: Path) -> dict[str, Tensor]:
-    """Read tensors, or say what is wrong with the file."""
-    try:
-        # Copies: in the file they are not aligned, and kernels then add in another order.
-        return {name: one.clone() for name, one in load_file(path).items()}
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}.") from error
-    except SafetensorError as error:
-        raise InputError(f"{path} is damaged: {error}.") from error
 
 
 def _tensors(trainer: Trainer) -> dict[str, Tensor]:
