@@ -4,7 +4,9 @@ import os
 import signal
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -114,6 +116,51 @@ def test_same_seed_same_result_for_any_number_of_jobs(kind, shapes):
     np.testing.assert_array_equal(one.prototypes_, two.prototypes_)
     np.testing.assert_array_equal(one.labels_, two.labels_)
     assert one.inertia_ == two.inertia_
+
+
+def test_joblib_settings_are_heeded(shapes, monkeypatch):
+    """Both groups run at the same time, though only `parallel_config` says so."""
+    together, run = threading.Barrier(2, timeout=30), training.Trainer.run
+
+    def run_together(trainer, *others):
+        together.wait()
+        return run(trainer, *others)
+
+    monkeypatch.setattr(training.Trainer, "run", run_together)
+    with joblib.parallel_config(backend="threading", n_jobs=2):
+        DTIKMeans(3, **{**QUICK, "n_init": 8, "max_epochs": 1}).fit(shapes[0])
+
+
+@pytest.mark.slow
+def test_processes_give_the_same(shapes, monkeypatch):
+    images, _ = shapes
+    options = {**QUICK, "n_init": 8, "max_epochs": 5, "verbose": 1}
+    here = DTIKMeans(3, **options).fit(images)
+    monkeypatch.setattr(training.Trainer, "run", None)  # only in this process
+    with joblib.parallel_config(backend="loky", n_jobs=2):
+        there = DTIKMeans(3, **options).fit(images)
+    np.testing.assert_array_equal(there.prototypes_, here.prototypes_)
+    np.testing.assert_array_equal(there.history_.loss, here.history_.loss)
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_a_process_of_its_own_leaves_ctrl_c_to_the_one_that_waits():
+    with restarts._ctrl_c_left_to_others():
+        os.kill(os.getpid(), signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - it may take a moment
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(5)
+
+
+def test_threads_of_torch_are_as_before(shapes):
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        DTIKMeans(3, **{**QUICK, "n_init": 8, "max_epochs": 5}, n_jobs=2).fit(shapes[0])
+        with ThreadPoolExecutor() as pool:  # new threads have their own number
+            assert pool.submit(torch.get_num_threads).result() == torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_kinds_of_input_give_the_same(shapes):
