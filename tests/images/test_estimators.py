@@ -24,6 +24,7 @@ from kindset.images import (
     Warp,
     register_transformation,
 )
+from kindset.images import _optimised as optimised
 from kindset.images import _restarts as restarts
 from kindset.images import _training as training
 from kindset.images._checkpoint import Checkpoint, _moments
@@ -152,7 +153,17 @@ def test_a_process_of_its_own_leaves_ctrl_c_to_the_one_that_waits():
         time.sleep(5)
 
 
-def test_threads_of_torch_are_as_before(shapes):
+def test_threads_of_torch_are_as_before(shapes, monkeypatch):
+    """Also if the first group ends before the second, which began when there was one thread."""
+    train, begun = restarts._train, []
+
+    def one_after_the_other(*arguments):
+        begun.append(1)
+        if len(begun) == 2:
+            time.sleep(0.5)
+        return train(*arguments)
+
+    monkeypatch.setattr(restarts, "_train", one_after_the_other)
     before = torch.get_num_threads()
     torch.set_num_threads(3)
     try:
@@ -229,6 +240,24 @@ def test_optimised_alignment(shapes):
                       random_state=0).fit(images)  # fmt: skip
     np.testing.assert_array_equal(model.predict(images), model.labels_)
     assert clustering_accuracy(labels, model.labels_) > 0.5
+
+
+def test_optimised_alignment_in_parts_that_fit_in_memory(shapes, monkeypatch):
+    images, _ = shapes
+    model = DTIKMeans(3, transforms=("affine",), alignment="optimized", n_init=1, max_epochs=1,
+                      random_state=0).fit(images)  # fmt: skip
+    whole = model.transform_parameters(images)["affine"]
+    sizes, energies = [], type(model._model.objective).energies
+
+    def watch(objective, x, transformed, prior):
+        sizes.append(len(transformed))
+        return energies(objective, x, transformed, prior)
+
+    monkeypatch.setattr(type(model._model.objective), "energies", watch)
+    monkeypatch.setattr(optimised, "_CHUNK", 7 * model.prototypes_.size)
+    parts = model.transform_parameters(images)["affine"]
+    assert max(sizes) == 7
+    np.testing.assert_allclose(parts, whole, atol=1e-6)
 
 
 def test_pixel_weights(shapes):

@@ -187,7 +187,7 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         return as_pictures(torch.cat(parts))
 
     def pictures(self, X: Any) -> FloatArray:
-        """Return images as the model sees them: from 0 to 1, channels last, like the prototypes."""
+        """Return images as the model sees them: scaled, channels last, like the prototypes."""
         check_is_fitted(self)
         return as_pictures(self._read(X, reset=False).cpu())
 
