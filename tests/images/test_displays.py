@@ -74,6 +74,16 @@ def test_clusters(model, shapes, which):
         np.testing.assert_allclose(errors, expected[which], atol=1e-6)
 
 
+def test_examples_of_lists_and_frames(shapes):
+    images, _ = shapes
+    frame = pd.DataFrame(images.reshape(90, 100)).add_prefix("p")
+    model = DTIKMeans(3, transforms=(), n_init=1, max_epochs=5, random_state=0).fit(frame)
+    expected = ClusterDisplay.from_estimator(model, frame, n_examples=2)
+    display = ClusterDisplay.from_estimator(model, list(images), n_examples=2)
+    np.testing.assert_array_equal(display.images, expected.images)
+    np.testing.assert_array_equal(display.aligned, expected.aligned)
+
+
 def test_unknown_examples(model, shapes):
     with pytest.raises(InputError, match="which must be"):
         ClusterDisplay.from_estimator(model, shapes[0], which="middle")

@@ -4,8 +4,11 @@ import os
 import signal
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
+import joblib
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from sklearn.base import clone
@@ -17,11 +20,14 @@ from kindset.images import (
     DivergedError,
     DTIGaussianMixture,
     DTIKMeans,
+    Transformation,
     Warp,
     register_transformation,
 )
+from kindset.images import _optimised as optimised
+from kindset.images import _restarts as restarts
 from kindset.images import _training as training
-from kindset.images._checkpoint import Checkpoint
+from kindset.images._checkpoint import Checkpoint, _moments
 from kindset.images._encoders import build_encoder, count_features
 from kindset.images._model import DTIModel
 
@@ -113,6 +119,61 @@ def test_same_seed_same_result_for_any_number_of_jobs(kind, shapes):
     assert one.inertia_ == two.inertia_
 
 
+def test_joblib_settings_are_heeded(shapes, monkeypatch):
+    """Both groups run at the same time, though only `parallel_config` says so."""
+    together, run = threading.Barrier(2, timeout=30), training.Trainer.run
+
+    def run_together(trainer, *others):
+        together.wait()
+        return run(trainer, *others)
+
+    monkeypatch.setattr(training.Trainer, "run", run_together)
+    with joblib.parallel_config(backend="threading", n_jobs=2):
+        DTIKMeans(3, **{**QUICK, "n_init": 8, "max_epochs": 1}).fit(shapes[0])
+
+
+@pytest.mark.slow
+def test_processes_give_the_same(shapes, monkeypatch):
+    images, _ = shapes
+    options = {**QUICK, "n_init": 8, "max_epochs": 5, "verbose": 1}
+    here = DTIKMeans(3, **options).fit(images)
+    monkeypatch.setattr(training.Trainer, "run", None)  # only in this process
+    with joblib.parallel_config(backend="loky", n_jobs=2):
+        there = DTIKMeans(3, **options).fit(images)
+    np.testing.assert_array_equal(there.prototypes_, here.prototypes_)
+    np.testing.assert_array_equal(there.history_.loss, here.history_.loss)
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_a_process_of_its_own_leaves_ctrl_c_to_the_one_that_waits():
+    with restarts._ctrl_c_left_to_others():
+        os.kill(os.getpid(), signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - it may take a moment
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(5)
+
+
+def test_threads_of_torch_are_as_before(shapes, monkeypatch):
+    """Also if the first group ends before the second, which began when there was one thread."""
+    train, begun = restarts._train, []
+
+    def one_after_the_other(*arguments):
+        begun.append(1)
+        if len(begun) == 2:
+            time.sleep(0.5)
+        return train(*arguments)
+
+    monkeypatch.setattr(restarts, "_train", one_after_the_other)
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        DTIKMeans(3, **{**QUICK, "n_init": 8, "max_epochs": 5}, n_jobs=2).fit(shapes[0])
+        with ThreadPoolExecutor() as pool:  # new threads have their own number
+            assert pool.submit(torch.get_num_threads).result() == torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_kinds_of_input_give_the_same(shapes):
     images, _ = shapes
     quick = {**QUICK, "max_epochs": 20, "n_init": 1}
@@ -181,6 +242,24 @@ def test_optimised_alignment(shapes):
     assert clustering_accuracy(labels, model.labels_) > 0.5
 
 
+def test_optimised_alignment_in_parts_that_fit_in_memory(shapes, monkeypatch):
+    images, _ = shapes
+    model = DTIKMeans(3, transforms=("affine",), alignment="optimized", n_init=1, max_epochs=1,
+                      random_state=0).fit(images)  # fmt: skip
+    whole = model.transform_parameters(images)["affine"]
+    sizes, energies = [], type(model._model.objective).energies
+
+    def watch(objective, x, transformed, prior):
+        sizes.append(len(transformed))
+        return energies(objective, x, transformed, prior)
+
+    monkeypatch.setattr(type(model._model.objective), "energies", watch)
+    monkeypatch.setattr(optimised, "_CHUNK", 7 * model.prototypes_.size)
+    parts = model.transform_parameters(images)["affine"]
+    assert max(sizes) == 7
+    np.testing.assert_allclose(parts, whole, atol=1e-6)
+
+
 def test_pixel_weights(shapes):
     images, _ = shapes
     dirty = images.copy()
@@ -244,7 +323,7 @@ def test_time_budget_ends_the_training(shapes):
     images, _ = shapes
     model = DTIKMeans(3, transforms=("affine",), n_init=1, time_budget=1e-6, random_state=0)
     model.fit(images)
-    assert model.n_iter_ == 3 * training.WINDOW
+    assert model.n_iter_ == 3  # a step in each stage
     assert model.history_.stage == ["identity", "affine", "refine"]
 
 
@@ -266,8 +345,9 @@ def test_graphs_that_live_longer_do_no_harm(kind, monkeypatch):
     assert model.predict(images).shape == (60,)
 
 
-@pytest.mark.parametrize("stages", [2, 3])
-def test_checkpoints_change_nothing(shapes, tmp_path, monkeypatch, stages):
+@BOTH
+@pytest.mark.parametrize(("every", "saves"), [(30.0, 2), (30.0, 3), (-1.0, 3), (-1.0, 9)])
+def test_checkpoints_change_nothing(kind, shapes, tmp_path, monkeypatch, every, saves):
     """A training that died on the way and was taken up again ends in the same bits.
 
     The images are large enough for coarse stages, and restarts are dropped on the way.
@@ -276,14 +356,15 @@ def test_checkpoints_change_nothing(shapes, tmp_path, monkeypatch, stages):
     options = {"transforms": ("affine", "colour"), "n_init": 4, "max_epochs": 60,
                "batch_size": 32, "random_state": 0}  # fmt: skip
     monkeypatch.setattr(training, "WINDOW", 10)  # so that restarts also swap clusters
-    whole = DTIKMeans(3, **options).fit(images)
-    model = DTIKMeans(3, **options, checkpoint_dir=tmp_path / "new")
+    monkeypatch.setattr(restarts, "_SAVE_EVERY", every)  # -1: within stages as well
+    whole = kind(3, **options).fit(images)
+    model = kind(3, **options, checkpoint_dir=tmp_path / "new")
     save, seen = Checkpoint.save, []
 
     def die(checkpoint, trainer):
         save(checkpoint, trainer)
         seen.append(trainer.stage)
-        if len(seen) == stages:
+        if len(seen) == saves:
             raise RuntimeError("power cut")
 
     monkeypatch.setattr(Checkpoint, "save", die)
@@ -300,6 +381,27 @@ def test_checkpoints_change_nothing(shapes, tmp_path, monkeypatch, stages):
     assert model.inertia_ == whole.inertia_
     with pytest.raises(InputError, match="other data or parameters"):
         model.set_params(learning_rate=1e-4).fit(images)
+
+
+def test_checkpoint_of_another_training_is_refused(shapes, tmp_path):
+    """Weights and encoders of one's own count to the last number."""
+    images = np.kron(shapes[0], np.ones((4, 4), dtype=np.float32))
+    weights = np.ones((2, 40, 40))
+    weights[1, 20, 20] = 0
+    encoders = [torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(1600, 8)) for _ in "ab"]
+    for name, pair in (("pixel_weight", weights), ("encoder", encoders)):
+        options = {**QUICK, "max_epochs": 1, "checkpoint_dir": tmp_path / name}
+        DTIKMeans(3, **options, **{name: pair[0]}).fit(images)
+        with pytest.raises(InputError, match="other data or parameters"):
+            DTIKMeans(3, **options, **{name: pair[1]}).fit(images)
+
+
+def test_moments_go_to_the_device_of_their_parameter():
+    """A fused optimizer wants its step there as well."""
+    tensors = {f"moment.{key}.x": torch.ones(2) for key in ("step", "exp_avg", "exp_avg_sq")}
+    there = _moments(tensors, "x", torch.device("meta"))
+    assert {one.device.type for one in there.values()} == {"meta"}
+    assert _moments(tensors, "y", torch.device("meta")) == {}
 
 
 def test_damaged_checkpoint(shapes, tmp_path):
@@ -338,6 +440,90 @@ def test_interrupt_keeps_the_best_so_far(shapes, monkeypatch):
     assert list(model.transform_parameters(images)) == ["affine"]
 
 
+def test_interrupt_before_the_first_step(shapes, monkeypatch):
+    images, _ = shapes
+    model = DTIKMeans(3, **QUICK)
+    pressed, start = threading.Event(), restarts._start
+
+    def press(done, stop):
+        stop.touch()
+        pressed.set()
+        done.wait()
+        return True
+
+    def wait_and_start(problem, group):
+        pressed.wait()
+        return start(problem, group)
+
+    monkeypatch.setattr(restarts, "_wait", press)
+    monkeypatch.setattr(restarts, "_start", wait_and_start)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(images)
+    assert not hasattr(model, "labels_")
+
+    # A group that has not begun is no match for one that has, whatever its loss.
+    run, runs = training.Trainer.run, []
+
+    def run_the_second_only(trainer, should_stop, after_window):
+        runs.append(trainer)
+        n_steps = 5 if len(runs) == 2 else 0
+        return run(trainer, lambda: trainer.step >= n_steps, after_window)
+
+    monkeypatch.setattr(training.Trainer, "run", run_the_second_only)
+    with pytest.warns(UserWarning, match="Interrupted"):
+        model.set_params(n_init=8).fit(images)
+    assert model.n_iter_ == 5
+
+
+def test_parameters_of_stages_not_reached_are_those_of_the_identity(shapes, monkeypatch):
+    images, _ = shapes
+    run = training.Trainer.run
+    monkeypatch.setattr(
+        training.Trainer, "run", lambda self, *others: run(self, lambda: self.step >= 5)
+    )
+    model = DTIKMeans(3, **{**QUICK, "transforms": ("affine", "tps")}).fit(images)
+    parameters = model.transform_parameters(images)
+    assert parameters["tps"].shape == (90, 3, 32)
+    assert (parameters["affine"] == [1, 0, 0, 0, 1, 0]).all()
+    assert (parameters["tps"] == 0).all()
+
+
+def test_refused_refit_leaves_the_model_alone(shapes):
+    images, _ = shapes
+    model = DTIKMeans(3, **{**QUICK, "max_epochs": 2}).fit(images)
+    with pytest.raises(InputError, match="equal"):
+        model.fit(np.ones((9, 8, 8)))
+    with pytest.raises(DivergedError):
+        model.set_params(prototype_learning_rate=1e30, transforms=()).fit(images[:, :9])
+    np.testing.assert_array_equal(model.predict(images), model.labels_)
+    assert model.transforms_ == ("affine",)
+    with pytest.raises(InputError, match="from 0 to 2"):
+        model.set_params(n_clusters=5).align(images[:2], [4, 4])
+
+
+def test_refit_on_pictures_forgets_the_names_of_columns(shapes):
+    images, _ = shapes
+    frame = pd.DataFrame(images.reshape(90, 100)).add_prefix("p")
+    model = DTIKMeans(3, **{**QUICK, "max_epochs": 1}).fit(frame)
+    assert model.feature_names_in_[0] == "p0"
+    assert not hasattr(model.fit(images), "feature_names_in_")
+
+
+def test_divergence_of_some_groups_is_told(shapes, monkeypatch):
+    images, _ = shapes
+    run, runs = training.Trainer.run, []
+
+    def fail_second(trainer, *others):
+        runs.append(trainer)
+        if len(runs) == 2:
+            raise DivergedError("it has gone to the dogs")
+        return run(trainer, *others)
+
+    monkeypatch.setattr(training.Trainer, "run", fail_second)
+    with pytest.warns(UserWarning, match="1 of 2 groups of restarts diverged: it has gone"):
+        DTIKMeans(3, **{**QUICK, "max_epochs": 1, "n_init": 8}).fit(images)
+
+
 def test_divergence_is_told(shapes):
     images, _ = shapes
     model = DTIKMeans(3, **QUICK, prototype_learning_rate=1e6)
@@ -347,6 +533,8 @@ def test_divergence_is_told(shapes):
 
 @pytest.mark.parametrize(("X", "message"), [
     (np.ones((5, 4, 4)), "images are equal"),
+    (np.full((5, 4, 4), 7.0), "images are equal"),
+    (np.full((5, 4, 4), -1e30), "images are equal"),
     (np.zeros((2, 4, 4)) + np.arange(2)[:, None, None], "too few for n_clusters=3"),
     ([np.ones((4, 4)), np.ones((4, 5)), np.ones((4, 4))], "different shapes"),
     (np.full((5, 4, 4), np.nan), "NaN"),
@@ -370,6 +558,15 @@ def test_wrong_images(X, message):
     ({"encoder": "vgg"}, "encoder must be one of"),
     ({"alignment": "manual"}, "alignment must be"),
     ({"device": "abacus"}, "device must be"),
+    ({"device": None}, "device must be"),
+    ({"device": "cuda:77"}, "device must be"),
+    ({"transforms": None}, "list of names"),
+    ({"transforms": (["affine"],)}, "names among"),
+    ({"encoder": ["mlp"]}, "encoder must be one of"),
+    ({"encoder": torch.nn.Linear(7, 3)}, "encoder cannot take images"),
+    ({"pixel_weight": {}}, "pixel_weight must be"),
+    ({"pixel_weight": [["a"]]}, "pixel_weight must be"),
+    ({"pixel_weight": [[1], [1, 2]]}, "pixel_weight must be"),
     ({"image_shape": (4, 4)}, "image_shape is for rows"),
 ])  # fmt: skip
 def test_wrong_parameters(parameters, message, shapes):
@@ -383,5 +580,40 @@ def test_wrong_images_later(shapes, fitted):
         model.predict(np.zeros((2, 9, 10)))
     with pytest.raises(InputError, match="from 0 to 2"):
         model.align(shapes[0][:2], [0, 3])
-    with pytest.raises(InputError, match="image_shape must be"):
-        DTIKMeans(3, image_shape=(9, 10)).fit(np.random.default_rng(0).random((9, 100)))
+    rows = np.random.default_rng(0).random((9, 100))
+    for wrong in ((9, 10), "a", (12.5, 8), (), (100,), ((10, 10),), {}, (-10, -10)):
+        with pytest.raises(InputError, match="image_shape must be"):
+            DTIKMeans(3, image_shape=wrong).fit(rows)
+
+
+@BOTH
+def test_pixel_weights_survive_coarse_stages(kind):
+    images = np.random.default_rng(0).random((40, 24, 24))
+    weight = np.ones((24, 24))
+    weight[:, 12:], weight[5, 20] = 0, 50
+    model = kind(3, **{**QUICK, "max_epochs": 2}, pixel_weight=weight).fit(images)
+    used = model._model.objective.weight.numpy()
+    np.testing.assert_allclose(used, weight / weight.sum(), rtol=1e-6)
+
+
+class Shades(Transformation):
+    """One offset for each row: their number depends on the shape of the images."""
+
+    def __init__(self, image_shape):
+        super().__init__(image_shape, torch.zeros(image_shape[1]))
+
+    def forward(self, images, parameters):
+        return images + parameters[:, :, None, :, None]
+
+
+@BOTH
+@pytest.mark.parametrize("transforms", [
+    ("morphological",), ("morphological", "affine"), ("colour", "morphological", "affine"),
+    ("shades",), ("colour", "shades", "affine"), ("affine", "shades"),
+])  # fmt: skip
+def test_parameters_that_depend_on_the_shape(kind, transforms, monkeypatch):
+    monkeypatch.setitem(TRANSFORMATIONS, "shades", Shades)
+    images = np.random.default_rng(0).random((40, 28, 28))
+    model = kind(3, transforms=transforms, n_init=2, max_epochs=2, random_state=0).fit(images)
+    assert list(model.transform_parameters(images[:2])) == list(transforms)
+    np.testing.assert_array_equal(model.predict(images), model.labels_)

@@ -3,9 +3,16 @@ import json
 import numpy as np
 import pytest
 import torch
+from sklearn.exceptions import NotFittedError
 
 from kindset.exceptions import InputError
-from kindset.images import DTIGaussianMixture, DTIKMeans, load_clustering, save_clustering
+from kindset.images import (
+    TRANSFORMATIONS,
+    DTIGaussianMixture,
+    DTIKMeans,
+    load_clustering,
+    save_clustering,
+)
 from kindset.runs import Run
 
 QUICK = {"transforms": ("affine", "morphological"), "n_init": 1, "max_epochs": 10}
@@ -75,6 +82,59 @@ def test_damaged_files(model, tmp_path):
         load_clustering(path)
     with pytest.raises(InputError, match="cannot read the model"):
         load_clustering(tmp_path / "none.json")
+
+
+def test_files_of_two_models_do_not_mix(model, shapes, tmp_path):
+    other = DTIKMeans(3, **QUICK, random_state=1).fit(shapes[0])
+    for name, one in (("a", model), ("b", other)):
+        save_clustering(one, tmp_path / f"{name}.json")
+    (tmp_path / "a.safetensors").replace(tmp_path / "b.safetensors")
+    with pytest.raises(InputError, match="does not belong to"):
+        load_clustering(tmp_path / "b.json")
+
+
+def test_models_of_the_first_releases_are_read(model, shapes, tmp_path):
+    """They name no checksum, and do not say whether the images were bytes."""
+    path = tmp_path / "model.json"
+    save_clustering(model, path)
+    document = json.loads(path.read_text())
+    del document["tensors"], document["images"]["bytes"]
+    path.write_text(json.dumps(document))
+    np.testing.assert_array_equal(load_clustering(path).predict(shapes[0]), model.labels_)
+
+
+def test_unfitted_model_is_refused(tmp_path):
+    with pytest.raises(NotFittedError):
+        save_clustering(DTIKMeans(), tmp_path / "model.json")
+
+
+def test_parameters_of_numpy_and_torch(shapes, tmp_path):
+    quick = {**QUICK, "max_epochs": 1, "device": torch.device("cpu")}
+    weight = torch.ones(10, 10)
+    model = DTIKMeans(3, **quick, random_state=np.int64(4), pixel_weight=weight).fit(shapes[0])
+    save_clustering(model.set_params(n_clusters=7), tmp_path / "model.json")
+    back = load_clustering(tmp_path / "model.json")
+    assert (back.random_state, back.device, back.n_clusters) == (4, "cpu", 3)
+    assert np.array_equal(back.pixel_weight, weight)
+
+
+def test_model_of_a_machine_with_another_device(model, shapes, tmp_path):
+    path = tmp_path / "model.json"
+    save_clustering(model, path)
+    document = json.loads(path.read_text())
+    document["parameters"]["device"] = "cuda:77"
+    path.write_text(json.dumps(document))
+    np.testing.assert_array_equal(load_clustering(path).predict(shapes[0]), model.labels_)
+
+
+def test_own_transformation_must_be_registered(shapes, tmp_path, monkeypatch):
+    monkeypatch.setitem(TRANSFORMATIONS, "mine", TRANSFORMATIONS["affine"])
+    model = DTIKMeans(3, **{**QUICK, "transforms": ("mine",)}).fit(shapes[0])
+    save_clustering(model, tmp_path / "model.json")
+    load_clustering(tmp_path / "model.json")
+    monkeypatch.delitem(TRANSFORMATIONS, "mine")
+    with pytest.raises(InputError, match="'mine': register it first"):
+        load_clustering(tmp_path / "model.json")
 
 
 def test_own_encoder_is_refused(shapes, tmp_path):

@@ -1,7 +1,7 @@
 """What both estimators share: reading, training, storing, predicting."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
@@ -115,6 +115,14 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         -------
         self : estimator
         """
+        # Trained apart, so that a fit that is refused leaves what an earlier one has found.
+        fresh = type(self)(**self.get_params(deep=False))
+        fresh._fit(X)
+        self.__dict__.pop("feature_names_in_", None)
+        self.__dict__.update(vars(fresh))
+        return self
+
+    def _fit(self, X: Any) -> None:
         self._check_parameters()
         images = self._read(X, reset=True)
         if len(images) < self.n_clusters:
@@ -128,7 +136,6 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self.transforms_ = self._choose_transforms(self._format.shape)
         outcome = self._train(images)
         self._store(outcome, images)
-        return self
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return the cluster of each image."""
@@ -180,7 +187,7 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         return as_pictures(torch.cat(parts))
 
     def pictures(self, X: Any) -> FloatArray:
-        """Return images as the model sees them: from 0 to 1, channels last, like the prototypes."""
+        """Return images as the model sees them: scaled, channels last, like the prototypes."""
         check_is_fitted(self)
         return as_pictures(self._read(X, reset=False).cpu())
 
@@ -195,9 +202,14 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         images = self._read(X, reset=False)
         with torch.no_grad():
             parts = [self._aligner(self._model, part, None) for part in images.split(_PARTS)]
+        found = [torch.cat(part) for part in zip(*parts, strict=True)]
+        shape = (len(images), self._model.n_clusters, 1)
+        # An interrupted training may not have come to the last ones.
+        unused = list(self._model.transformations)[len(found) :]
+        found += [one.identity.repeat(shape) for one in unused]  # type: ignore[operator]
         return {
-            name: torch.cat([part[i] for part in parts]).float().cpu().numpy()
-            for i, name in enumerate(self.transforms_)
+            name: values.float().cpu().numpy()
+            for name, values in zip(self.transforms_, found, strict=True)
         }
 
     def _energies(self, X: Any) -> FloatArray:
@@ -215,9 +227,10 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             return None
         chosen = np.asarray(clusters)
         whole = chosen.dtype.kind in "iu" and chosen.shape == (n_samples,)
-        if not whole or not ((chosen >= 0) & (chosen < self.n_clusters)).all():
+        n_clusters = self._model.n_clusters
+        if not whole or not ((chosen >= 0) & (chosen < n_clusters)).all():
             raise InputError(
-                f"clusters must name a cluster from 0 to {self.n_clusters - 1} for each image."
+                f"clusters must name a cluster from 0 to {n_clusters - 1} for each image."
             )
         return torch.from_numpy(chosen.astype(np.int64))
 
@@ -245,18 +258,24 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             outcomes, interrupted = train_groups(
                 problem, groups, n_jobs=self.n_jobs, advance=advance
             )
-        usable = [outcome for outcome in outcomes if not outcome.error]
-        if not usable:
-            raise DivergedError(outcomes[0].error)
-        if len(usable) < len(outcomes):
-            warnings.warn(
-                f"{len(outcomes) - len(usable)} of {len(outcomes)} groups of restarts diverged: "
-                f"{outcomes[0].error}",
-                stacklevel=3,
-            )
         self.interrupted_ = interrupted
-        if interrupted:
-            warnings.warn("Interrupted: the best clustering so far is kept.", stacklevel=3)
+        return self._best(outcomes)
+
+    def _best(self, outcomes: Sequence[Outcome]) -> Outcome:
+        """Return the outcome with the lowest loss; say if some came to nothing."""
+        usable = [one for one in outcomes if one.history.loss and not one.error]
+        errors = [one.error for one in outcomes if one.error]
+        if not usable and self.interrupted_:
+            raise KeyboardInterrupt
+        if not usable:
+            raise DivergedError(errors[0])
+        if errors:
+            warnings.warn(
+                f"{len(errors)} of {len(outcomes)} groups of restarts diverged: {errors[0]}",
+                stacklevel=5,
+            )
+        if self.interrupted_:
+            warnings.warn("Interrupted: the best clustering so far is kept.", stacklevel=5)
             # A loss of fewer transformations is no match for one of all.
             furthest = max(outcome.model.n_active for outcome in usable)
             usable = [outcome for outcome in usable if outcome.model.n_active == furthest]
@@ -280,7 +299,7 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         else:
             n_steps = max(1, round(self.max_epochs * n_samples / batch_size))
         stages = plan_stages(
-            self.transforms_, problem.kinds, n_steps=n_steps, n_restarts=size,
+            self.transforms_, problem.kinds, self._format.shape, n_steps=n_steps, n_restarts=size,
             coarse=self._coarseness(), curriculum=self._curriculum,
         )  # fmt: skip
         budget = self.time_budget
@@ -291,13 +310,15 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             stages, batch_size, self.learning_rate, self.prototype_learning_rate,
             tiny=self._tiny, time_budget=budget,
         )  # fmt: skip
+        encoder = build_encoder(self.encoder, self._format.shape, seed)
         checkpoint = None
         if self.checkpoint_dir is not None:
             described = (type(self).__name__, recipe, seed, self.n_clusters, self.transforms_,
-                         self.alignment, str(self.encoder), self.pixel_weight)  # fmt: skip
-            identity = training_identity(problem.images, described)
+                         self.alignment, str(encoder))  # fmt: skip
+            weights = pixel_weights(self.pixel_weight, self._format.shape)
+            deciding = [problem.images, weights, *encoder.state_dict().values()]
+            identity = training_identity(described, deciding)
             checkpoint = Checkpoint(Path(self.checkpoint_dir) / f"group-{number}", identity)
-        encoder = build_encoder(self.encoder, self._format.shape, seed)
         return Group(recipe, seed, encoder, checkpoint)
 
     def _coarseness(self) -> int:
@@ -342,23 +363,24 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         if self.device == "auto":
             return torch.device("cuda" if torch.cuda.is_available() else "cpu")
         try:
-            return torch.device(self.device)
-        except RuntimeError as error:
+            return torch.empty(0, device=torch.device(self.device)).device
+        except (RuntimeError, TypeError, AssertionError) as error:
             raise InputError(
-                f"device must be 'auto' or one of torch's, got {self.device!r}."
+                f"device must be 'auto' or one of torch's that is here, got {self.device!r}."
             ) from error
 
     def _choose_transforms(self, shape: ImageShape) -> tuple[str, ...]:
         names = self.transforms
-        if isinstance(names, str):
-            if names != "auto":
-                raise InputError(f"transforms must be 'auto' or a list of names, got {names!r}.")
+        if isinstance(names, str) and names == "auto":
             n_channels, height, width = shape
             if max(height, width) > _SMALL:
                 return ("colour", "projective")
             return _GREY if n_channels == 1 else ("colour", "affine", "tps")
-        transformation_classes(names)
-        return tuple(names)
+        if isinstance(names, str) or not isinstance(names, Iterable):
+            raise InputError(f"transforms must be 'auto' or a list of names, got {names!r}.")
+        chosen = tuple(names)
+        transformation_classes(chosen)
+        return chosen
 
     def _check_parameters(self) -> None:
         for name in ("n_clusters", "n_init", "batch_size"):

@@ -2,16 +2,17 @@
 
 import hashlib
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+import torch
 from torch import Tensor
 
-from kindset._files import write_text
+from kindset._files import write_bytes, write_text
 from kindset.exceptions import InputError
 from kindset.images._optimised import OptimisedAlignment
+from kindset.images._tensor_files import as_tensors, read_content, tensor_bytes
 from kindset.images._training import Trainer
 
 _PLAIN = ("stage", "step", "stage_step", "passes", "finished", "opened")
@@ -48,7 +49,7 @@ class Checkpoint:
             "counts": {key: getattr(trainer, key) for key in _PLAIN},
             "history": {key: getattr(history, key) for key in _LISTS},
         }
-        write_tensors(self.path.parent / name, _tensors(trainer))
+        write_bytes(self.path.parent / name, tensor_bytes(_tensors(trainer)))
         write_text(self.path.with_suffix(".json"), json.dumps(document) + "\n")
         for old in self.path.parent.glob(f"{self.path.name}-*.safetensors"):
             if old.name != name:
@@ -66,7 +67,8 @@ class Checkpoint:
                     f"{path.parent} holds a checkpoint of other data or parameters: give another "
                     "checkpoint_dir or remove it."
                 )
-            _restore(trainer, document, read_tensors(path.parent / document["tensors"]))
+            beside = path.parent / document["tensors"]
+            _restore(trainer, document, as_tensors(read_content(beside), beside))
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             if isinstance(error, InputError):
                 raise
@@ -76,34 +78,13 @@ class Checkpoint:
         return True
 
 
-def training_identity(images: Tensor, description: Any) -> str:
-    """Return a digest of the images and of everything that decides the result."""
+def training_identity(description: Any, tensors: Iterable[Tensor]) -> str:
+    """Return a digest of everything that decides the result."""
     digest = hashlib.sha256(repr(description).encode())
-    digest.update(repr(tuple(images.shape)).encode())
-    digest.update(images.cpu().numpy().data)
+    for one in tensors:
+        digest.update(repr(tuple(one.shape)).encode())
+        digest.update(one.detach().cpu().flatten().contiguous().view(torch.uint8).numpy().data)
     return digest.hexdigest()
-
-
-def write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
-    """Write tensors in one step."""
-    part = path.with_name(f".{path.name}.part")
-    plain = {name: one.detach().cpu().contiguous().clone() for name, one in tensors.items()}
-    try:
-        save_file(plain, part)
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
-
-
-def read_tensors(path: Path) -> dict[str, Tensor]:
-    """Read tensors, or say what is wrong with the file."""
-    try:
-        return load_file(path)
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}.") from error
-    except SafetensorError as error:
-        raise InputError(f"{path} is damaged: {error}.") from error
 
 
 def _tensors(trainer: Trainer) -> dict[str, Tensor]:
@@ -138,17 +119,20 @@ def _restore(trainer: Trainer, document: dict[str, Any], tensors: dict[str, Tens
     for name, parameter in trainer.model.named_parameters():
         # Restarts may have been dropped since the start, so shapes can differ.
         parameter.data = tensors[f"model.{name}"].to(parameter.device)
-        state = {key: tensors.get(f"moment.{key}.{name}") for key in _MOMENTS}
-        if state["step"] is not None:
-            trainer.optimizer.state[parameter] = {
-                key: value if key == "step" else value.to(parameter.device)  # type: ignore[union-attr]
-                for key, value in state.items()
-            }
-    for name, buffer in trainer.model.named_buffers():
-        buffer.copy_(tensors[f"model.{name}"])
+        if state := _moments(tensors, name, parameter.device):
+            trainer.optimizer.state[parameter] = state
+    for name, value in trainer.model.state_dict().items():
+        value.copy_(tensors[f"model.{name}"])
     if isinstance(trainer.aligner, OptimisedAlignment):
         n = sum(name.startswith("table.") for name in tensors)
-        trainer.aligner.tables = [tensors[f"table.{i}"] for i in range(n)]
+        device = trainer.images.device
+        trainer.aligner.tables = [tensors[f"table.{i}"].to(device) for i in range(n)]
     trainer.queue, trainer.memory = tensors["queue"], tensors["memory"]
     trainer.generator.set_state(tensors["generator"])
     trainer.clear_window()
+
+
+def _moments(tensors: dict[str, Tensor], name: str, device: torch.device) -> dict[str, Tensor]:
+    """Return what the optimizer knew of a parameter; nothing if it had not met it yet."""
+    names = {key: f"moment.{key}.{name}" for key in _MOMENTS}
+    return {key: tensors[one].to(device) for key, one in names.items() if one in tensors}

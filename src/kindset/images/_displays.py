@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from kindset._plotting import new_axes, new_grid
 from kindset.exceptions import InputError
 from kindset.images._estimators import DTIGaussianMixture, DTIKMeans
+from kindset.images._input import as_array
 from kindset.images._selection import ClusterSelection
 
 if TYPE_CHECKING:
@@ -214,6 +215,7 @@ class ClusterDisplay:
         """
         if which not in ("nearest", "farthest", "random"):
             raise InputError(f"which must be 'nearest', 'farthest' or 'random', got {which!r}.")
+        X = X if hasattr(X, "iloc") else as_array(X)
         pictures = model.pictures(X)
         distances = model.transform(X)
         labels = distances.argmin(axis=1)
@@ -225,7 +227,9 @@ class ClusterDisplay:
             rows = _examples(distances[:, k], labels == k, which, n_examples, rng)
             if len(rows):
                 images[k, : len(rows)] = pictures[rows]
-                own = model.align(pictures_in(model, X, rows), np.full(len(rows), k))
+                own = model.align(
+                    X.iloc[rows] if hasattr(X, "iloc") else X[rows], np.full(len(rows), k)
+                )
                 aligned[k, : len(rows)] = own[:, 0]
         return cls(images, aligned, model.prototypes_[:n_clusters], which).plot()
 
@@ -350,11 +354,6 @@ def show_picture(axes: "Axes", picture: NDArray[Any]) -> None:
         axes.imshow(clipped, cmap="gray", vmin=0, vmax=1)
     else:
         axes.imshow(clipped)
-
-
-def pictures_in(model: Clustering, X: Any, rows: Any) -> Any:
-    """Return some of the images, as the model takes them."""
-    return X.iloc[rows] if hasattr(X, "iloc") else np.asarray(X)[rows]
 
 
 def _examples(

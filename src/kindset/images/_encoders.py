@@ -93,7 +93,7 @@ def build_encoder(encoder: Any, shape: ImageShape, seed: int) -> nn.Module:
     name = encoder
     if name == "auto":
         name = "mlp" if shape[0] * shape[1] * shape[2] <= _PLAIN else "conv"
-    if name not in ENCODERS:
+    if not isinstance(name, str) or name not in ENCODERS:
         known = ", ".join(repr(one) for one in ("auto", *ENCODERS))
         raise InputError(f"encoder must be one of {known} or a torch Module, got {encoder!r}.")
     with torch.random.fork_rng(devices=[]):
@@ -105,8 +105,14 @@ def count_features(encoder: nn.Module, shape: ImageShape) -> int:
     """Return the number of features an encoder gives, from one pass over blank images."""
     was_training = encoder.training
     encoder.eval()
-    with torch.no_grad():
-        features = encoder(torch.zeros(2, *shape))
+    try:
+        with torch.no_grad():
+            features = encoder(torch.zeros(2, *shape))
+    except Exception as error:  # whatever a network of one's own may raise
+        reason = str(error).splitlines()[:1]
+        raise InputError(
+            f"the encoder cannot take images of the shape {(2, *shape)}: {''.join(reason)}."
+        ) from error
     encoder.train(was_training)
     if not isinstance(features, Tensor) or features.ndim != 2 or len(features) != 2:
         raise InputError("the encoder must turn images (n, C, H, W) into features (n, D).")

@@ -54,7 +54,8 @@ class DTIKMeans(DTIClustering):
         A device of torch; "auto" takes a GPU if there is one.
     checkpoint_dir : path-like, default=None
         A folder that keeps the state of the training. A fit that finds one there goes on with it,
-        and comes to the same result as one in a single piece (on a CPU to the last bit).
+        and comes to the same result as one in a single piece (on a CPU to the last bit, unless
+        there is a `time_budget`).
     random_state : int, RandomState instance or None, default=None
         Seed.
     n_jobs : int, default=None
@@ -65,7 +66,8 @@ class DTIKMeans(DTIClustering):
     Attributes
     ----------
     prototypes_ : ndarray of shape (n_clusters, height, width[, channels])
-        The images that the clusters stand for, from 0 to 1, the largest cluster first.
+        The images that the clusters stand for, the largest cluster first. Black is 0 and white is
+        1, but nothing keeps a prototype from going beyond.
     labels_ : ndarray of shape (n_samples,)
         Cluster of each training image.
     inertia_ : float
@@ -139,7 +141,8 @@ class DTIGaussianMixture(DTIClustering):
     Attributes
     ----------
     prototypes_ : ndarray of shape (n_clusters, height, width[, channels])
-        Means of the clusters, from 0 to 1, the largest cluster first.
+        Means of the clusters, the largest cluster first. Black is 0 and white is 1, but nothing
+        keeps a mean from going beyond.
     inertia_ : float
         Negative log-likelihood per image, divided by the number of pixels.
     labels_, history_, n_reassigned_, n_iter_, transforms_, interrupted_, n_features_in_

@@ -2,7 +2,7 @@
 
 import os
 from dataclasses import dataclass
-from math import isqrt
+from math import isqrt, prod
 from typing import Any
 
 import numpy as np
@@ -14,15 +14,21 @@ from kindset.exceptions import InputError
 from kindset.images._transforms import ImageShape
 
 _CHANNELS = (1, 3, 4)
+_FAR = 2.0  # widths of the range beyond its ends
 
 
 @dataclass(frozen=True)
 class ImageFormat:
-    """How images come in: their shape (channels, height, width), and what becomes 0 and 1."""
+    """How images come in: their shape (channels, height, width), and what becomes 0 and 1.
+
+    `bytes` says whether the training images were of 8 bits, so that others are recognised: numbers
+    from 0 to 1 after bytes, and bytes after numbers from 0 to 1.
+    """
 
     shape: ImageShape
     low: float
     high: float
+    bytes: bool = False
 
     @property
     def n_values(self) -> int:
@@ -38,7 +44,19 @@ class ImageFormat:
                 f"the images have the shape {_say(shape)}, but the model was fitted to "
                 f"{_say(self.shape)}."
             )
-        return _to_tensor(array, shape, self.low, self.high)
+        low, high = self._range(array)
+        _check_range(array, low, high)
+        return _to_tensor(array, shape, low, high)
+
+    def _range(self, array: NDArray[Any]) -> tuple[float, float]:
+        """Return what becomes 0 and 1 in images that may be of another type than those before."""
+        unit, full = (0.0, 1.0), (0.0, 255.0)
+        known = (self.low, self.high)
+        if known == unit and array.dtype == np.uint8 and not (self.bytes and array.max() <= 1):
+            return full
+        if known == full and self.bytes and array.dtype.kind in "fb" and _is_unit(array):
+            return unit
+        return known
 
 
 def read_images(X: Any, image_shape: Any = None) -> tuple[Tensor, ImageFormat]:
@@ -60,7 +78,8 @@ def read_images(X: Any, image_shape: Any = None) -> tuple[Tensor, ImageFormat]:
     array = as_array(X)
     shape = _shape(array, _given_shape(array, image_shape))
     low, high = _range(array)
-    return _to_tensor(array, shape, low, high), ImageFormat(shape, low, high)
+    images = _to_tensor(array, shape, low, high)
+    return images, ImageFormat(shape, low, high, bytes=array.dtype == np.uint8)
 
 
 def is_picture_stack(X: Any) -> bool:
@@ -110,8 +129,9 @@ def _given_shape(array: NDArray[Any], image_shape: Any) -> ImageShape | None:
     if image_shape is None:
         side = isqrt(n_pixels)
         return (1, side, side) if side * side == n_pixels else (1, 1, n_pixels)
-    sizes = tuple(int(size) for size in np.atleast_1d(image_shape))
-    if len(sizes) not in (2, 3) or min(sizes) < 1 or np.prod(sizes) != n_pixels:
+    given = np.asarray(image_shape)
+    sizes = given.tolist() if given.dtype.kind in "iu" and given.shape in ((2,), (3,)) else ()
+    if not sizes or min(sizes) < 1 or prod(sizes) != n_pixels:
         raise InputError(
             f"image_shape must be (height, width) or (height, width, channels) of {n_pixels} "
             f"pixels, got {image_shape!r}."
@@ -141,22 +161,44 @@ def _shape(array: NDArray[Any], shape: ImageShape | None) -> ImageShape:
 
 
 def _range(array: NDArray[Any]) -> tuple[float, float]:
-    """Return what becomes 0 and 1: the range of the type for 8 bits, else of values beyond 0–1."""
+    """Return what becomes 0 and 1: of bytes the whole range, of others theirs if beyond 0–1."""
+    if _is_unit(array):
+        return 0.0, 1.0
     if array.dtype == np.uint8:
         return 0.0, 255.0
     low, high = float(array.min()), float(array.max())
-    return (0.0, 1.0) if low >= 0 and high <= 1 else (low, high)
+    return low, max(high, float(np.nextafter(low, np.inf)))
+
+
+def _is_unit(array: NDArray[Any]) -> bool:
+    return bool(array.min() >= 0 and array.max() <= 1)
+
+
+def _check_range(array: NDArray[Any], low: float, high: float) -> None:
+    least, most, beyond = float(array.min()), float(array.max()), _FAR * (high - low)
+    if least < low - beyond or most > high + beyond:
+        raise InputError(
+            f"the images go from {least:g} to {most:g}, but those that the model was fitted to "
+            f"from {low:g} to {high:g}: scale them alike."
+        )
 
 
 def _to_tensor(array: NDArray[Any], shape: ImageShape, low: float, high: float) -> Tensor:
-    n_channels, height, width = shape
-    if array.ndim == 2 and n_channels > 1:
-        array = array.reshape(-1, height, width, n_channels)
-    if array.ndim == 4 and array.shape[3] == n_channels and array.shape[1:] != shape:
-        array = array.transpose(0, 3, 1, 2)
+    array = _channels_first(array, shape)
     kind: Any = np.float32 if array.dtype == np.uint8 else np.float64
     scaled: Any = (array.astype(kind) - kind(low)) / kind(high - low)
-    return torch.from_numpy(np.ascontiguousarray(scaled.reshape(-1, *shape), dtype=np.float32))
+    return torch.from_numpy(np.ascontiguousarray(scaled, dtype=np.float32))
+
+
+def _channels_first(array: NDArray[Any], shape: ImageShape) -> NDArray[Any]:
+    n_channels, height, width = shape
+    if array.ndim == 2:
+        array = array.reshape(-1, height, width, n_channels)
+    elif array.ndim == 3:
+        array = array[..., None]
+    elif array.shape[3] not in _CHANNELS:
+        return array
+    return array.transpose(0, 3, 1, 2)
 
 
 def _say(shape: ImageShape) -> str:

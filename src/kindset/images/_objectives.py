@@ -27,16 +27,22 @@ class Objective(nn.Module):
     """
 
     weight: Tensor
+    full_weight: Tensor
 
     def __init__(self, shape: ImageShape, pixel_weight: Tensor) -> None:
         super().__init__()
         self.n_channels = shape[0]
         self.n_values = shape[0] * shape[1] * shape[2]
         self.register_buffer("weight", pixel_weight / shape[0])
+        self.register_buffer("full_weight", self.weight, persistent=False)
+        self._even = bool((pixel_weight == pixel_weight[0, 0]).all())
 
     def resize(self, height: int, width: int) -> None:
         """Weigh the pixels of images of another size."""
-        weight = adaptive_avg_pool2d(self.weight[None], (height, width))[0]
+        # Equal weights differ from the full-size ones by their rounding only, which is kept: it
+        # decides the last bits of results.
+        source = self.weight if self._even else self.full_weight
+        weight = adaptive_avg_pool2d(source[None], (height, width))[0]
         self.n_values = self.n_channels * height * width
         self.weight = weight / (weight.sum() * self.n_channels)
 

@@ -6,6 +6,7 @@ from torch import Tensor
 from kindset.images._model import DTIModel, Parameters
 
 _RATE = 0.02
+_CHUNK = 2**22
 
 
 class OptimisedAlignment:
@@ -48,8 +49,17 @@ class OptimisedAlignment:
         self.tables = [table[:, index] for table in self.tables]
 
     def _descend(self, model: DTIModel, x: Tensor, start: Parameters, n_steps: int) -> Parameters:
+        """Optimise the parameters of the images, of as many at a time as fit in memory."""
         if not start:
             return []
+        size = max(1, _CHUNK // model.images().numel())
+        chunks = zip(x.split(size), *(one.split(size) for one in start), strict=True)
+        parts = [self._descend_together(model, some, own, n_steps) for some, *own in chunks]
+        return [torch.cat(part) for part in zip(*parts, strict=True)]
+
+    def _descend_together(
+        self, model: DTIModel, x: Tensor, start: Parameters, n_steps: int
+    ) -> Parameters:
         values = [one.detach().clone().requires_grad_() for one in start]
         optimizer = torch.optim.Adam(values, lr=_RATE)
         images, prior = model.images().detach(), model.prior().detach()

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from kindset.exceptions import InputError
@@ -37,7 +38,7 @@ def pixel_weights(pixel_weight: Any, shape: ImageShape) -> Tensor:
             )
         weights = np.outer(_bell(height), _bell(width))
     else:
-        weights = np.asarray(pixel_weight, dtype=np.float64)
+        weights = _as_numbers(pixel_weight)
         if weights.shape != (height, width):
             raise InputError(
                 f"pixel_weight must have the shape {(height, width)} of the images, got "
@@ -46,6 +47,15 @@ def pixel_weights(pixel_weight: Any, shape: ImageShape) -> Tensor:
         if not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() == 0:
             raise InputError("pixel_weight must hold numbers from 0, and one above it.")
     return torch.from_numpy((weights / weights.sum()).astype(np.float32))
+
+
+def _as_numbers(pixel_weight: Any) -> NDArray[np.float64]:
+    try:
+        return np.asarray(pixel_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"pixel_weight must be None, 'gaussian' or an array of numbers: {error}."
+        ) from error
 
 
 def _bell(size: int) -> Any:

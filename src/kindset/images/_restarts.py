@@ -1,9 +1,11 @@
 """Restarts in groups that share an encoder; groups run side by side, and the lowest loss wins."""
 
+import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,6 +63,24 @@ class Outcome:
     error: str = ""
 
 
+class Note:
+    """Moves a progress bar on; in another process, where there is none, it does nothing."""
+
+    def __init__(self, advance: Callable[[str], None]) -> None:
+        self.advance = advance
+
+    def __call__(self, text: str) -> None:
+        """Move on, with a text behind the bar."""
+        self.advance(text)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Note, (_ignore,)
+
+
+def _ignore(text: str) -> None:
+    pass
+
+
 def split_restarts(n_init: int) -> list[int]:
     """Return the sizes of the groups, as even as they can be."""
     n_groups = -(-n_init // GROUP_SIZE)
@@ -81,14 +101,16 @@ def train_groups(
     """
     outcomes: list[Outcome] = []
     failures: list[BaseException] = []
+    parallel = Parallel(n_jobs=n_jobs, prefer="threads")  # here: joblib's settings are by thread
+    note = Note(advance)
+    n_threads = torch.get_num_threads()
     with tempfile.TemporaryDirectory() as folder:
         stop = Path(folder) / "stop"
 
         def work() -> None:
             try:
-                parallel = Parallel(n_jobs=n_jobs, prefer="threads")
                 outcomes.extend(
-                    parallel(delayed(train_group)(problem, one, stop, advance) for one in groups)
+                    parallel(delayed(train_group)(problem, one, stop, note) for one in groups)
                 )
             except BaseException as error:
                 failures.append(error)
@@ -98,6 +120,7 @@ def train_groups(
         done = threading.Event()
         threading.Thread(target=work).start()
         interrupted = _wait(done, stop)
+    torch.set_num_threads(n_threads)
     if failures:
         raise failures[0]
     return outcomes, interrupted
@@ -123,12 +146,22 @@ def train_group(
     problem: Problem, group: Group, stop: Path, advance: Callable[[str], None]
 ) -> Outcome:
     """Train the restarts of one group down to the best one."""
-    threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    try:
+    with _ctrl_c_left_to_others():
         return _train(problem, group, stop, advance)
+
+
+@contextmanager
+def _ctrl_c_left_to_others() -> Iterator[None]:
+    """Ignore Ctrl-C in a process of its own, which hears it too: it is told through a file."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
     finally:
-        torch.set_num_threads(threads)
+        signal.signal(signal.SIGINT, before)
 
 
 def _train(problem: Problem, group: Group, stop: Path, advance: Callable[[str], None]) -> Outcome:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from kindset.images._transforms import Transformation
+from kindset.images._transforms import ImageShape, Transformation
 
 WINDOW = 50
 """Steps between two looks at losses and cluster sizes."""
@@ -49,6 +49,7 @@ class Stage:
 def plan_stages(
     names: Sequence[str],
     kinds: Sequence[type[Transformation]],
+    shape: ImageShape,
     *,
     n_steps: int,
     n_restarts: int,
@@ -59,10 +60,11 @@ def plan_stages(
 
     Until the first warp is trained, images are smaller by the factor `coarse`: that stage decides
     which clusters are found, and it is the place to spend restarts. After it their number is halved
-    with every stage.
+    with every stage. A transformation that has fewer parameters on smaller images is trained on
+    those of full size.
     """
     if curriculum:
-        stages = _one_by_one(names, kinds, n_restarts, coarse)
+        stages = _one_by_one(names, kinds, shape, n_restarts, coarse)
     else:
         stages = [Stage("all", len(names), 0, 8.0, n_restarts=n_restarts)]
     stages.append(Stage("refine", len(names), 0, 1.5, rate=0.1))
@@ -78,13 +80,18 @@ def plan_stages(
 
 
 def _one_by_one(
-    names: Sequence[str], kinds: Sequence[type[Transformation]], n_restarts: int, coarse: int
+    names: Sequence[str],
+    kinds: Sequence[type[Transformation]],
+    shape: ImageShape,
+    n_restarts: int,
+    coarse: int,
 ) -> list[Stage]:
     stages = [Stage("identity", 0, 0, 1.0, n_restarts=n_restarts, coarse=coarse)]
     alive, warped = n_restarts, False
     for position, (name, kind) in enumerate(zip(names, kinds, strict=True)):
         if warped:
             alive, coarse = max(1, alive // 2), 1
+        coarse = coarse if _scales(kind, shape, coarse) else 1
         evolves = kind.moves_pixels and not warped and n_restarts > 1
         share = 7.0 if evolves or position == len(names) - 1 else 2.0
         stages.append(
@@ -94,6 +101,15 @@ def _one_by_one(
     if coarse > 1:
         stages.append(replace(stages[-1], n_restarts=max(1, alive // 2), evolves=False, coarse=1))
     return stages
+
+
+def _scales(kind: type[Transformation], shape: ImageShape, coarse: int) -> bool:
+    """Return whether a transformation has the same parameters on smaller images."""
+    if coarse == 1:
+        return True
+    n_channels, height, width = shape
+    full, small = (kind((n_channels, height // by, width // by)) for by in (1, coarse))  # type: ignore[call-arg]
+    return full.n_parameters == small.n_parameters
 
 
 def usual_steps(n_samples: int) -> int:

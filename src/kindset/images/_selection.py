@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Integral
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 
 from kindset.exceptions import InputError
 from kindset.images._estimators import DTIGaussianMixture, DTIKMeans
@@ -58,7 +60,8 @@ def select_n_clusters(
     n_clusters : iterable of int, default=range(2, 16)
         The numbers to try, at least three of them.
     estimator : DTIKMeans or DTIGaussianMixture, default=None
-        What to fit, with its parameters; by default ``DTIKMeans()``.
+        What to fit, with its parameters; by default ``DTIKMeans()``. Its `checkpoint_dir`, if any,
+        gets a folder for each number.
 
     Returns
     -------
@@ -80,18 +83,8 @@ def select_n_clusters(
     >>> print(select_n_clusters(images, range(1, 6), estimator=quick))
     The loss bends most at 3 clusters.
     """
-    from sklearn.base import clone
-
-    numbers = _numbers(n_clusters)
     template = DTIKMeans() if estimator is None else estimator
-    models: dict[int, Clustering] = {}
-    interrupted = False
-    for number in numbers:
-        model = clone(template).set_params(n_clusters=number).fit(X)
-        models[number] = model
-        if model.interrupted_:
-            interrupted = True
-            break
+    models, interrupted = _fit_each(template, _numbers(n_clusters), X)
     sizes = {
         number: np.bincount(model.labels_, minlength=number) for number, model in models.items()
     }
@@ -103,6 +96,31 @@ def select_n_clusters(
         index=pd.Index(list(models), name="n_clusters"),
     )
     return ClusterSelection(path, models, interrupted)
+
+
+def _fit_each(
+    template: Clustering, numbers: Sequence[int], X: Any
+) -> tuple[dict[int, Clustering], bool]:
+    """Return the models, and whether Ctrl-C came; a half-trained one is kept if it is the only."""
+    models: dict[int, Clustering] = {}
+    for number in numbers:
+        try:
+            model = _with_clusters(template, number).fit(X)
+        except KeyboardInterrupt:
+            if not models:
+                raise
+            return models, True
+        if model.interrupted_:
+            return models or {number: model}, True
+        models[number] = model
+    return models, False
+
+
+def _with_clusters(template: Clustering, number: int) -> Clustering:
+    model = clone(template).set_params(n_clusters=number)
+    if model.checkpoint_dir is not None:
+        model.set_params(checkpoint_dir=Path(model.checkpoint_dir) / f"{number}-clusters")
+    return model
 
 
 def elbow(numbers: Sequence[int], losses: Sequence[float]) -> int:

@@ -1,5 +1,6 @@
 """Fitted models on disk: what can be read as JSON, the tensors beside it as safetensors."""
 
+import hashlib
 import json
 import os
 from dataclasses import asdict
@@ -9,17 +10,18 @@ from typing import Any
 import numpy as np
 import torch
 from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted
 
-from kindset._files import read_document, write_text
-from kindset._model_files import names_in, names_out
+from kindset._files import read_document, write_bytes, write_text
+from kindset._model_files import names_in, names_out, plain_parameters, plain_value
 from kindset.exceptions import InputError
-from kindset.images._checkpoint import read_tensors, write_tensors
 from kindset.images._encoders import build_encoder, count_features
 from kindset.images._estimators import DTIGaussianMixture, DTIKMeans
 from kindset.images._input import ImageFormat
 from kindset.images._model import DTIModel, PredictedAlignment
 from kindset.images._optimised import OptimisedAlignment
-from kindset.images._transforms import transformation_classes
+from kindset.images._tensor_files import as_tensors, read_content, tensor_bytes
+from kindset.images._transforms import TRANSFORMATIONS, transformation_classes
 
 FORMAT = "kindset-dti-clustering"
 VERSION = 1
@@ -45,8 +47,9 @@ def save_clustering(model: Clustering, path: str | os.PathLike[str]) -> None:
     --------
     load_clustering : Read it back.
     """
+    check_is_fitted(model)
     path = Path(path)
-    document = {
+    document: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
         "kind": type(model).__name__,
@@ -62,8 +65,10 @@ def save_clustering(model: Clustering, path: str | os.PathLike[str]) -> None:
     tensors = {f"model.{name}": one for name, one in model._model.state_dict().items()}
     tensors |= {f"history.{name}": torch.from_numpy(model.history_[name]) for name in _ARRAYS}
     tensors["labels"] = torch.from_numpy(model.labels_)
+    content = tensor_bytes(tensors)
+    document["tensors"] = hashlib.sha256(content).hexdigest()
     text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
-    write_tensors(path.with_suffix(".safetensors"), tensors)
+    write_bytes(path.with_suffix(".safetensors"), content)
     write_text(path, text + "\n")
 
 
@@ -87,11 +92,22 @@ def load_clustering(path: str | os.PathLike[str]) -> Clustering:
     """
     path = Path(path)
     document = read_document(path, FORMAT, VERSION, "DTI clustering")
-    tensors = read_tensors(path.with_suffix(".safetensors"))
+    beside = path.with_suffix(".safetensors")
+    content = read_content(beside)
+    # Models of the first releases do not name a checksum.
+    if document.get("tensors") not in (None, hashlib.sha256(content).hexdigest()):
+        raise InputError(f"{beside} does not belong to {path}, or is damaged.")
+    tensors = as_tensors(content, beside)
     try:
-        return _restore(document, tensors)
+        unknown = sorted(set(map(str, document["transforms"])) - set(TRANSFORMATIONS))
+        if not unknown:
+            return _restore(document, tensors)
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         raise InputError(f"{path} is damaged: {error}.") from error
+    raise InputError(
+        f"{path} uses the transformation {unknown[0]!r}: register it first, with "
+        "register_transformation."
+    )
 
 
 def _restore(document: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Clustering:
@@ -99,7 +115,8 @@ def _restore(document: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Clus
     model._check_parameters()
     channels, height, width = map(int, document["images"]["shape"])
     low, high = map(float, (document["images"]["low"], document["images"]["high"]))
-    model._format = ImageFormat((channels, height, width), low, high)
+    eight_bit = bool(document["images"].get("bytes", (low, high) == (0, 255)))
+    model._format = ImageFormat((channels, height, width), low, high, eight_bit)
     model.transforms_ = tuple(map(str, document["transforms"]))
     model._model = _restore_network(model, document, tensors)
     model._aligner = (
@@ -141,23 +158,28 @@ def _restore_network(
         {name[len(prefix) :]: one for name, one in tensors.items() if name.startswith(prefix)}
     )
     network.n_active = int(document["n_active"])
-    return network.eval().to(model._device())
+    return network.eval().to(_device_or_cpu(model))
+
+
+def _device_or_cpu(model: Clustering) -> torch.device:
+    """Return where to compute: a model from a machine with a GPU is of use without one."""
+    try:
+        return model._device()
+    except InputError:
+        return torch.device("cpu")
 
 
 def _parameters_out(model: Clustering) -> dict[str, Any]:
     """Return the constructor's parameters as JSON can hold them."""
-    plain = dict(model.get_params())
-    if not isinstance(plain["encoder"], str):
+    if not isinstance(model.encoder, str):
         raise InputError("a model with an encoder of one's own cannot be saved; name one of ours.")
-    if not isinstance(plain["random_state"], (int, type(None))):
-        plain["random_state"] = None  # a generator's state is not a parameter to keep
-    plain["checkpoint_dir"] = None
-    plain["transforms"] = list(model.transforms_)
-    plain["pixel_weight"] = _plain(plain["pixel_weight"])
-    plain["image_shape"] = _plain(plain["image_shape"])
-    return {name: value.item() if isinstance(value, np.generic) else value
-            for name, value in plain.items()}  # fmt: skip
-
-
-def _plain(value: Any) -> Any:
-    return value if value is None or isinstance(value, str) else np.asarray(value).tolist()
+    weight = model.pixel_weight
+    named = weight is None or isinstance(weight, str)
+    return {
+        **plain_parameters(model),
+        "n_clusters": model._model.n_clusters,
+        "transforms": list(model.transforms_),
+        "pixel_weight": weight if named else plain_value(np.asarray(weight)),
+        "device": str(model.device),
+        "checkpoint_dir": None,
+    }

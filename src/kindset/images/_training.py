@@ -121,6 +121,8 @@ class Trainer:
                 if should_stop():
                     return False
                 self._step()
+                if self._is_out_of_time():
+                    break
             self._close_window()
             if self._stage_is_over():
                 self._close_stage()
@@ -136,7 +138,6 @@ class Trainer:
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             group["lr"] = rate * stage.rate
         self.clear_window()
-        self._clock = time.monotonic()
 
     def conclude(self) -> None:
         """Keep the best restart only, whatever stage the training is in."""
@@ -153,6 +154,7 @@ class Trainer:
             self._renew(self.model.resize(height, width))
 
     def _open_stage(self) -> None:
+        self._clock = time.monotonic()
         self._keep_best(self.recipe.stages[self.stage].n_restarts)
         self.enter_stage()
         self.queue, self.passes = self.queue[:0], 0
@@ -166,11 +168,7 @@ class Trainer:
         self.finished = self.stage == len(self.recipe.stages)
 
     def _stage_is_over(self) -> bool:
-        stage = self.recipe.stages[self.stage]
-        if self.stage_step >= stage.max_steps:
-            return True
-        budget = self.recipe.time_budget
-        if budget is not None and time.monotonic() - self._clock > budget * stage.share:
+        if self.stage_step >= self.recipe.stages[self.stage].max_steps or self._is_out_of_time():
             return True
         history = self.history
         recent = range(len(history.loss) - 2 * _PATIENCE, len(history.loss))
@@ -179,6 +177,10 @@ class Trainer:
         best = torch.stack([history.loss[i].min() for i in recent])
         before, after = best[:_PATIENCE].mean(), best[_PATIENCE:].mean()
         return bool(before - after < _TOLERANCE * before.abs())
+
+    def _is_out_of_time(self) -> bool:
+        budget, share = self.recipe.time_budget, self.recipe.stages[self.stage].share
+        return budget is not None and time.monotonic() - self._clock > budget * share
 
     def _step(self) -> None:
         rows = self._next_batch()
@@ -242,8 +244,9 @@ class Trainer:
     def _close_window(self) -> None:
         if self._losses.min() > _EXPLODED * self._counted:
             raise DivergedError(_DIVERGED.format("has exploded", self.step))
-        last = self.stage == len(self.recipe.stages) - 1
-        self._note_window(reassigned=0 if last else self._refill(self._shares / self._counted))
+        # Too late in the last stage; and few steps do not tell which clusters are tiny.
+        leave = self.stage == len(self.recipe.stages) - 1 or self._is_out_of_time()
+        self._note_window(reassigned=0 if leave else self._refill(self._shares / self._counted))
         if self._time_to_evolve():
             self._evolve()
         self.clear_window()

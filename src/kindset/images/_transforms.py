@@ -84,7 +84,7 @@ def register_transformation(name: str, kind: type[Transformation]) -> None:
 def transformation_classes(names: Sequence[str]) -> tuple[type[Transformation], ...]:
     """Return the classes of transformations by their names."""
     for name in names:
-        if name not in TRANSFORMATIONS:
+        if not isinstance(name, str) or name not in TRANSFORMATIONS:
             known = ", ".join(repr(one) for one in TRANSFORMATIONS)
             raise InputError(f"transforms must be 'auto' or names among {known}, got {name!r}.")
     if len(set(names)) < len(names):
