@@ -200,7 +200,12 @@ def feature_run():
                               "z": (1 - 2 * j) * (2.0 - i)} for i in range(4)]}
         for j in range(2)
     ]  # fmt: skip
-    details = {"kind": "features", "data": "Measurements", "features": {"clusters": clusters}}
+    details = {
+        "kind": "features",
+        "data": "Measurements",
+        "features": {"clusters": clusters},
+        "notes": ["Two rows were left out."],
+    }
     return Run(labels, space, name="by hand", method="imported", details=details, **fixed())
 
 

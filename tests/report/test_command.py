@@ -1,6 +1,8 @@
 """`kindset report` as a user meets it."""
 
+import html
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -23,14 +25,14 @@ def test_report(kindset, runs, folder):
     code, out, err = kindset("report", runs, "c", "--title", "All <i>of</i> it")
     assert code == 0, err
     assert "Report: report.html" in out
-    html = (folder / "report.html").read_text()
-    assert "<h1>All &lt;i&gt;of&lt;/i&gt; it</h1>" in html
-    assert html.count("<article") > 20
+    page = (folder / "report.html").read_text()
+    assert "<h1>All &lt;i&gt;of&lt;/i&gt; it</h1>" in page
+    assert page.count("<article") > 20
 
     code, _, err = kindset("report", "c")
     assert code == 2
     assert "report.html exists already" in err.replace("\n", " ")
-    assert (folder / "report.html").read_text() == html
+    assert (folder / "report.html").read_text() == page
     code, out, _ = kindset("report", "c", "--force", "--json")
     assert code == 0
     told = json.loads(out)
@@ -42,9 +44,48 @@ def test_truth_is_shown_beside(kindset, runs, folder):
     pd.DataFrame({"label": load_digits().target}).to_csv("truth.csv", index=False)
     code, _, err = kindset("report", runs, "--truth", "truth.csv", "--index", "silhouette,dunn")
     assert code == 0, err
-    html = (folder / "report.html").read_text()
-    assert "ACC" in html
-    assert "The same by Dunn" in html
+    page = (folder / "report.html").read_text()
+    assert "ACC" in page
+    assert "The same by Dunn" in page
+
+
+def cautions(path):
+    """What stands in the boxes of cautions."""
+    boxes = re.findall(r'<div class="caution".*?</div>', path.read_text(), re.DOTALL)
+    return html.unescape(re.sub(r"<[^>]+>|\s+", " ", " ".join(boxes)))
+
+
+def test_the_cautions_of_the_command_line_are_in_the_report(kindset, folder):
+    rng = np.random.default_rng(0)
+    kinds = np.arange(120) % 3
+    answers = pd.DataFrame(
+        {f"q{j}": 1 + np.clip(3 * kinds + rng.integers(0, 2, 120), 0, 7) for j in range(5)}
+    ).astype("Int64")
+    answers.iloc[:4, 0] = pd.NA
+    answers.to_csv("survey.csv", index=False)
+    code, out, err = kindset(
+        "cluster", "survey.csv", "--method", "god", "-k", "1:2", "--starts", 1, "--out", "run"
+    )
+    assert code == 0, err
+    kindset("report", "run")
+    told = cautions(folder / "report.html")
+    for words in (
+        "4 answers missing (0.7%).",
+        "One start only: other starts may find a better mixture.",
+        "Number of segments: 2, by the lowest ICL (tried 1, 2; the largest tried, so try more).",
+        "nobody gave some answers between the lowest and the highest",
+    ):
+        assert words in told
+        assert words.rstrip(".") in " ".join((out + err).split())
+
+
+def test_the_warnings_of_a_fit_are_in_the_report(kindset, folder):
+    np.save("few.npy", np.repeat(np.eye(3), 5, axis=0))
+    code, _, err = kindset("cluster", "few.npy", "--method", "kmeans", "-k", 4, "--out", "run")
+    assert code == 0, err
+    assert "distinct clusters" in err
+    kindset("report", "run")
+    assert "distinct clusters" in cautions(folder / "report.html")
 
 
 def test_other_programs_results(kindset, folder):

@@ -162,6 +162,14 @@ def test_everything_is_on_the_page(demo_report):
         assert words in text, words
 
 
+def test_no_caution_is_dropped():
+    notes = [f"caution <{i}>" for i in range(12)]
+    run = replace(feature_run(), details={"notes": notes})
+    text = Page(render(summarise([run], Ranking()))).text
+    assert "4 more" in text
+    assert all(note in text for note in notes)
+
+
 def test_several_indices(tmp_path):
     path = tmp_path / "r.html"
     runs = [image_run(10, 0), image_run(8, 0), image_run(10, 1, 10)]

@@ -73,6 +73,22 @@ def test_the_likelihood_decides_among_mixtures():
     assert summary.notes == []
 
 
+def with_notes(run, *notes):
+    return replace(run, details={**run.details, "notes": list(notes)})
+
+
+def test_what_a_run_says_against_itself_is_among_the_cautions():
+    gaps, seldom = "51 answers missing (6.8%).", "1 of 20 starts came near."
+    runs = [with_notes(survey_run("god", 2), gaps), with_notes(survey_run("god", 3), gaps, seldom)]
+    (summary,) = summarise(runs, Ranking())
+    assert summary.notes == [gaps, f"“god-k3”: {seldom}"]
+    (alone,) = summarise(runs[1:], Ranking())
+    assert alone.notes == [gaps, seldom]
+    damaged = replace(feature_run(), details={"notes": [["?"]]})
+    (summary,) = summarise([damaged], Ranking())
+    assert summary.notes == ["Its cautions are left out, because notes [0] is not text."]
+
+
 def test_known_labels_are_told_and_not_used():
     truth = load_digits().target
     runs = [image_run(10, 0), image_run(10, 1)]

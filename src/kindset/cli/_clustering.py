@@ -3,6 +3,8 @@
 import sys
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,13 +29,14 @@ TRUTHS = {"ARI": adjusted_rand, "NMI": normalized_mutual_info, "ACC": clustering
 
 @dataclass(frozen=True)
 class Clusterer:
-    """Makes runs of the same samples."""
+    """Makes runs of the same samples; `notes` are cautions on the samples, kept with each run."""
 
     samples: Samples
     about: str = ""
     n_jobs: int = 1
     progress: bool = True
     command: list[str] | None = None
+    notes: tuple[str, ...] = ()
 
     def check(self, setting: Setting) -> None:
         """Refuse, before any work, what cannot be done."""
@@ -62,7 +65,8 @@ class Clusterer:
             X = embed(self.samples.rows, setting.embedding, setting.seed)
         embedded = time.perf_counter()
         model = method.build(setting, n_jobs=self.n_jobs, verbose=self.progress, work=work.path)
-        labels = method.fit(model, X)
+        with overhear() as warned:
+            labels = method.fit(model, X)
         fitted = time.perf_counter()
         found = Found(model, *_largest_first(labels))
         distances = found.distances(X)
@@ -86,6 +90,7 @@ class Clusterer:
                 "id_column": self.samples.ids.name,
                 "resumed": resumed,
                 "interrupted": bool(getattr(model, "interrupted_", False)),
+                "notes": [*self.notes, *warned],
                 **details,
             },
             exhibits=exhibits,
@@ -122,6 +127,24 @@ class Clusterer:
             for name, measure in TRUTHS.items():
                 metrics[name] = measure(self.samples.truth, found.labels)
         return metrics
+
+
+@contextmanager
+def overhear() -> Iterator[list[str]]:
+    """Collect the sentences that a user is warned with, and pass the warnings on.
+
+    That the work was interrupted is left out: a run tells it in a place of its own.
+    """
+    heard: list[str] = []
+    caught: list[warnings.WarningMessage] = []
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            yield heard
+    finally:
+        said = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
+        heard += dict.fromkeys(words for words in said if not words.startswith("Interrupted"))
+        for w in caught:
+            warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
 
 
 def _largest_first(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

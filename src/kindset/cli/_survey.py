@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from kindset._files import write_text
+from kindset.cli._clustering import overhear
 from kindset.cli._figures import save_figure
 from kindset.cli._survey_details import survey_details
 from kindset.cli._tables import (
@@ -56,7 +57,7 @@ _MAX_PANELS = 24
 
 @dataclass
 class Survey:
-    """A table of answers, and what is known about it."""
+    """A table of answers, what is known about it, and what was said while it was read."""
 
     answers: pd.DataFrame
     ids: "pd.Series[Any]"
@@ -65,6 +66,7 @@ class Survey:
     truth: "pd.Series[Any] | None" = None
     name: str = "survey"
     about: str = ""
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -92,8 +94,9 @@ def read_survey(path: Path, columns: Columns, codebook: Codebook) -> Survey:
             f"column {columns.truth!r} has no label in row {truth.isna().argmax() + 1}."
         )
     answers = codebook.apply(keep_columns(table, columns.used, columns.excluded))
-    check_answers(answers)
-    return Survey(answers, ids, codebook.questions, weights, truth, name=path.stem)
+    with overhear() as notes:
+        check_answers(answers)
+    return Survey(answers, ids, codebook.questions, weights, truth, name=path.stem, notes=notes)
 
 
 @dataclass
@@ -111,13 +114,14 @@ class SurveyOptions:
 
 @dataclass
 class SurveyResult:
-    """A fitted mixture, and how its number of components was chosen, if it was."""
+    """A fitted mixture, how its number of components was chosen, if it was, and what was said."""
 
     survey: Survey
     options: SurveyOptions
     model: OrdinalMixture
     selection: ComponentSelection | None
     seconds: float
+    warned: list[str]
 
     @cached_property
     def metrics(self) -> dict[str, float]:
@@ -152,10 +156,18 @@ def fit_survey(survey: Survey, options: SurveyOptions) -> SurveyResult:
     if max(options.n_components) > n_rows:
         raise InputError(f"-k {max(options.n_components)}: there are only {n_rows} rows.")
     begin = time.perf_counter()
+    with overhear() as warned:
+        model, selection = _fit(survey, options, parameters)
+    seconds = time.perf_counter() - begin
+    return SurveyResult(survey, options, model, selection, seconds, warned)
+
+
+def _fit(
+    survey: Survey, options: SurveyOptions, parameters: dict[str, Any]
+) -> tuple[OrdinalMixture, ComponentSelection | None]:
     if len(options.n_components) == 1:
         model = OrdinalMixture(options.n_components[0], **parameters)
-        model.fit(survey.answers, sample_weight=survey.weights)
-        return SurveyResult(survey, options, model, None, time.perf_counter() - begin)
+        return model.fit(survey.answers, sample_weight=survey.weights), None
     selection = select_components(
         survey.answers,
         options.n_components,
@@ -163,22 +175,16 @@ def fit_survey(survey: Survey, options: SurveyOptions) -> SurveyResult:
         sample_weight=survey.weights,
         **parameters,
     )
-    seconds = time.perf_counter() - begin
-    return SurveyResult(survey, options, selection.model, selection, seconds)
+    return selection.model, selection
 
 
 def summarise(result: SurveyResult) -> str:
     """Write the summary that goes to the screen and into the folder."""
     survey, model, selection = result.survey, result.model, result.selection
     n_rows, n_questions = survey.answers.shape
-    gaps = int(survey.answers.isna().sum().sum())
+    gaps = _gaps(survey.answers)
     lines = [
-        f"{n_rows:,} rows, {n_questions} questions"
-        + (
-            f", {gaps:,} answer{'s' if gaps > 1 else ''} missing ({gaps / survey.answers.size:.1%})"
-            if gaps
-            else ""
-        ),
+        f"{n_rows:,} rows, {n_questions} questions" + (f", {gaps}" if gaps else ""),
         "Questions: " + ", ".join(_scale(model, j) for j in range(n_questions)),
         f"Method: {METHODS[result.options.method][1]}, seed {result.options.seed}",
         _starts_sentence(model.start_objectives_),
@@ -204,6 +210,23 @@ def summarise(result: SurveyResult) -> str:
     return "\n".join(lines)
 
 
+def cautions(result: SurveyResult) -> list[str]:
+    """Return what the summary and the warnings say against the result, as sentences."""
+    selection = result.selection
+    told = [_gaps(result.survey.answers), _starts_caution(result.model.start_objectives_)]
+    if selection is not None and (_at_the_edge(selection) or not selection.found_structure):
+        told.append(_selection_sentence(selection))
+    sentences = [f"{sentence.removesuffix('.')}." for sentence in told if sentence]
+    return [*result.survey.notes, *sentences, *result.warned]
+
+
+def _gaps(answers: pd.DataFrame) -> str:
+    """Say how many answers are missing; nothing if none is."""
+    gaps = int(answers.isna().sum().sum())
+    word = "answers" if gaps > 1 else "answer"
+    return f"{gaps:,} {word} missing ({gaps / answers.size:.1%})" if gaps else ""
+
+
 def describe(result: SurveyResult) -> str:
     """Describe the segments in words."""
     survey = result.survey
@@ -220,18 +243,33 @@ def _selection_sentence(selection: ComponentSelection) -> str:
             f"No cluster structure found: a single segment has the lowest {name} ({tried}). "
             "Give one number with -k to see segments all the same."
         )
-    best = selection.n_components
-    edge = "; the largest tried, so try more" if best == selection.path.index.max() else ""
-    return f"Number of segments: {best}, by the lowest {name} ({tried}{edge})"
+    edge = "; the largest tried, so try more" if _at_the_edge(selection) else ""
+    return f"Number of segments: {selection.n_components}, by the lowest {name} ({tried}{edge})"
+
+
+def _at_the_edge(selection: ComponentSelection) -> bool:
+    """Whether segments were found, as many as were tried."""
+    largest = selection.n_components == selection.path.index.max()
+    return bool(selection.found_structure and largest)
 
 
 def _starts_sentence(reached: Any) -> str:
-    """Say how often the best likelihood was found: seldom means that more starts may find more."""
-    close = int((reached >= reached.max() - 0.5).sum())
+    """Say how often the best likelihood was found."""
+    caution = _starts_caution(reached)
+    return f"{caution} (--starts)" if caution else _close_starts(reached)[1]
+
+
+def _starts_caution(reached: Any) -> str:
+    """Say that the best likelihood was found but once: more starts may find more."""
     if len(reached) == 1:
-        return "One start only: other starts may find a better mixture (--starts)"
-    advice = "" if close > 1 else ": more starts may find a better mixture (--starts)"
-    return f"{close} of {len(reached)} starts came within 0.5 of the best log-likelihood{advice}"
+        return "One start only: other starts may find a better mixture"
+    close, sentence = _close_starts(reached)
+    return "" if close > 1 else f"{sentence}: more starts may find a better mixture"
+
+
+def _close_starts(reached: Any) -> tuple[int, str]:
+    close = int((reached >= reached.max() - 0.5).sum())
+    return close, f"{close} of {len(reached)} starts came within 0.5 of the best log-likelihood"
 
 
 def _scale(model: OrdinalMixture, j: int) -> str:
@@ -322,6 +360,7 @@ def _details(result: SurveyResult) -> dict[str, Any]:
         "about": survey.about,
         "title": METHODS[result.options.method][1],
         "interrupted": result.interrupted,
+        "notes": cautions(result),
         "survey": {
             "weights": None if survey.weights is None else str(survey.weights.name),
             **survey_details(model, profiles, survey.answers, survey.ids, result.selection),

@@ -2,7 +2,7 @@
 
 import warnings
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kindset.evaluation import INDICES, EvidenceWarning, adjusted_rand
 from kindset.exceptions import InputError
-from kindset.report._checked import known_scalars, printable
+from kindset.report._checked import known_scalars, listed, printable, text
 from kindset.report._comparison import Comparison, compare_runs
 from kindset.report._provenance import Provenance, read_provenance
 from kindset.report._sections import read_parts
@@ -154,7 +154,9 @@ def _distinct(runs: Sequence[Run]) -> list[Run]:
 def _summarise_data(runs: list[Run], number: int, ranking: Ranking) -> DataSummary:
     comparison, notes = _compare(runs, ranking)
     summaries = []
-    for run in _in_order(runs, comparison):
+    ordered = _in_order(runs, comparison)
+    notes.extend(_own_notes(ordered))
+    for run in ordered:
         parts, left_out = read_parts(run)
         notes.extend(left_out)
         if run.details.get("interrupted") is True:
@@ -171,6 +173,31 @@ def _summarise_data(runs: list[Run], number: int, ranking: Ranking) -> DataSumma
         stability=_stability(runs),
         notes=notes,
     )
+
+
+def _own_notes(runs: Sequence[Run]) -> list[str]:
+    """Return the cautions that runs carry, each once, with the names of those it is about."""
+    about: dict[str, list[str]] = defaultdict(list)
+    for run in runs:
+        for note in _notes_of(run):
+            about[note].append(run.name)
+    return [
+        note if len(names) == len(runs) else f"{_few(f'“{name}”' for name in names)}: {note}"
+        for note, names in about.items()
+    ]
+
+
+def _notes_of(run: Run) -> list[str]:
+    try:
+        return list(dict.fromkeys(listed(run.details.get("notes") or [], "notes", text)))
+    except InputError as error:
+        return [f"Its cautions are left out, because {error}"]
+
+
+def _few(names: Iterable[str]) -> str:
+    """Write up to three names, and how many more there are."""
+    known = list(names)
+    return ", ".join(known[:3]) + (f" and {len(known) - 3} more" if len(known) > 3 else "")
 
 
 def _summarise_run(run: Run, parts: dict[str, Any], comparison: Comparison | None) -> RunSummary:
@@ -301,8 +328,10 @@ def _strangers(runs: Sequence[Run]) -> list[str]:
     unknown = [run.name for run in runs if run.data is None]
     if not unknown or len(runs) == 1:
         return []
-    few = ", ".join(unknown[:3]) + (f" and {len(unknown) - 3} more" if len(unknown) > 3 else "")
-    return [f"No record tells the data of {few}; that they are the same is taken from the number."]
+    return [
+        f"No record tells the data of {_few(unknown)}; that they are the same is taken from the "
+        "number."
+    ]
 
 
 def _stability(runs: Sequence[Run]) -> list[Stability]:
