@@ -162,6 +162,25 @@ def test_everything_is_on_the_page(demo_report):
         assert words in text, words
 
 
+def test_cards_say_what_the_answers_are_about():
+    html = render(summarise([survey_run("god", 3)], Ranking()))
+    for headline in re.findall(r'<p class="headline">(.*?)</p>', html):
+        text = Page(headline).text
+        assert len(re.findall(r"\w+\W+\([^)]+\)", text)) == 2, text
+    assert "Strong Republican <small>(With which party do you identify?)</small>" in html
+
+
+def test_long_questions_are_cut_apart_in_headlines():
+    run = survey_run("god", 3)
+    details = deep(run.details, lambda text: text)
+    for j, question in enumerate(details["survey"]["questions"]):
+        question["text"] = f"How satisfied are you with {'the service of ' * 5}line {j}?"
+    html = render(summarise([replace(run, details=details)], Ranking()))
+    shown = set(re.findall(r"<small>\((How .*?)\)</small>", html))
+    assert len({words[-7:] for words in shown}) == len(shown) > 1
+    assert all(len(words) == 56 for words in shown)
+
+
 def test_no_caution_is_dropped():
     notes = [f"caution <{i}>" for i in range(12)]
     run = replace(feature_run(), details={"notes": notes})

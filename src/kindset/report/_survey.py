@@ -1,18 +1,21 @@
 """What a report tells about a survey run: segments, questions, respondents."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kindset.report._checked import listed, number, optional, record, share, text
+from kindset.report._svg import shorten_apart
 from kindset.runs import Run
 
 _TELLING = 4
 """Questions that describe a segment on its card."""
+_SHORT = 56
+"""Letters of a question in a headline."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """The answers to one question, among all rows and in each segment."""
+    """The answers to one question, among all rows and in each segment; `short` is for headlines."""
 
     name: str
     text: str
@@ -21,6 +24,7 @@ class Question:
     shares: list[list[float]]
     answered: list[float]
     distinctness: list[float]
+    short: str = ""
 
     def telling(self, segment: int) -> int:
         """Return the answer that sets a segment apart.
@@ -40,6 +44,7 @@ class Trait:
     """One answer that is more frequent in a segment than elsewhere."""
 
     question: str
+    short: str
     answer: str
     share: float
     overall: float
@@ -111,8 +116,8 @@ def read_survey(run: Run) -> SurveySummary | None:
         return None
     told = record(told, "survey")
     heads = listed(told.get("segments"), "segments", record)
-    questions = listed(
-        told.get("questions"), "questions", lambda q, what: _question(q, what, len(heads))
+    questions = _with_short_words(
+        listed(told.get("questions"), "questions", lambda q, what: _question(q, what, len(heads)))
     )
     typical = listed(
         told.get("typical") or [[]] * len(heads),
@@ -159,19 +164,24 @@ def _question(value: Any, what: str, n_segments: int) -> Question:
     )
 
 
+def _with_short_words(questions: list[Question]) -> list[Question]:
+    short = shorten_apart([question.text for question in questions], _SHORT)
+    return [replace(one, short=words) for one, words in zip(questions, short, strict=True)]
+
+
 def _segment(
     head: Any, k: int, questions: list[Question], typical: list[Respondent], what: str
 ) -> Segment:
     answered = [q for q in questions if q.levels and q.answered[k] > 0]
     ranked = sorted(answered, key=lambda q: -q.distinctness[k])
     traits = [
-        Trait(q.text, q.levels[x], q.shares[k][x], q.overall[x])
+        Trait(q.text, q.short, q.levels[x], q.shares[k][x], q.overall[x])
         for q in ranked[:_TELLING]
         for x in [q.telling(k)]
     ]
     size = number(head.get("size"), f"{what} size")
     # In the questions' words; the run's own line has the names of the columns.
-    headline = "; ".join(f"{trait.answer} ({trait.question})" for trait in traits[:2])
+    headline = "; ".join(f"{trait.answer} ({trait.short})" for trait in traits[:2])
     return Segment(
         headline=headline or text(head.get("headline", ""), f"{what} headline"),
         size=size,
