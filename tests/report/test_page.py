@@ -189,6 +189,15 @@ def test_no_caution_is_dropped():
     assert all(note in text for note in notes)
 
 
+@pytest.mark.parametrize(
+    ("spaces", "n_bootstrap", "shown"), [(1, 0, False), (1, 5, True), (2, 0, True)]
+)
+def test_one_space_alone_tells_no_range_of_ranks(spaces, n_bootstrap, shown):
+    runs = [image_run(10, 0), image_run(8, 0, 10 if spaces == 2 else 20)]
+    text = Page(render(summarise(runs, Ranking(n_bootstrap=n_bootstrap)))).text
+    assert ("Wins" in text) is ("Plausible ranks" in text) is ("plausibly" in text) is shown
+
+
 def test_several_indices(tmp_path):
     path = tmp_path / "r.html"
     runs = [image_run(10, 0), image_run(8, 0), image_run(10, 1, 10)]

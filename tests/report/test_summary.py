@@ -101,6 +101,33 @@ def test_known_labels_are_told_and_not_used():
     assert "They were not used" in told(without)["Known labels"]
 
 
+def ranked_with(*known):
+    """Summarise runs of which the first ranks highest, with these agreements with known labels."""
+    labels, space = blobs()
+    worse = [np.where(np.arange(60) < 5 * i, (labels + 1) % 3, labels) for i in range(len(known))]
+    known_data = {"space": space, "data": fingerprint(space)}
+    runs = [
+        Run(partition, name=f"run {i}", metrics={} if nmi is None else {"NMI": nmi}, **known_data)
+        for i, (partition, nmi) in enumerate(zip(worse, known, strict=True))
+    ]
+    (summary,) = summarise(runs, Ranking())
+    assert [run.run.name for run in summary.runs] == [run.name for run in runs]
+    return summary.notes
+
+
+def test_known_labels_that_speak_against_the_ranking():
+    against, low = ranked_with(0.1, 0.2, 0.3, 0.4)
+    assert "less it tends to agree with them (rank correlation with NMI −1.00)" in against
+    assert low == (
+        "“run 3” agrees most with the known labels (NMI 0.40), but is only number 4 of 4 in the "
+        "ranking."
+    )
+    assert ["number 3 of 4" in note for note in ranked_with(0.7, 0.3, 0.8, 0.1)] == [True]
+    assert ranked_with(0.7, 0.8, 0.2, 0.1) == []
+    assert ranked_with(0.1, 0.2) == ranked_with(0.1, 0.2, None) == []
+    assert ranked_with(0.5, 0.5, 0.5) == []
+
+
 def test_known_labels_of_another_length_are_refused():
     with pytest.raises(InputError, match="3 known labels for 80 samples"):
         summarise([feature_run()], Ranking(truth=np.array([0, 1, 1])))

@@ -101,9 +101,14 @@ class Comparison:
             for strategy in STRATEGIES:
                 if strategy in table:
                     rows[index, strategy] = {
-                        name: _correlation(table[strategy], table[name]) for name in TRUTHS
+                        name: correlation(table[strategy], table[name]) for name in TRUTHS
                     }
         return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def is_varied(evaluation: AdaptiveEvaluation) -> bool:
+    """Whether there are several spaces to leave one out of, or points were resampled."""
+    return bool(evaluation.kept_.sum() > 1 or evaluation.n_bootstrap)
 
 
 def compare_runs(
@@ -212,7 +217,8 @@ def _space_name(runs: Sequence[Run], owner: Sequence[int], number: int) -> str:
     return f"{residents[0]}{others}"
 
 
-def _correlation(a: Any, b: Any) -> float:
+def correlation(a: "pd.Series[Any]", b: "pd.Series[Any]") -> float:
+    """Return the rank correlation of two columns; NaN if there is none."""
     both = a.notna() & b.notna()
     a, b = a[both], b[both]
     if a.nunique() < 2 or b.nunique() < 2:

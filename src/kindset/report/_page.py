@@ -21,6 +21,7 @@ from kindset.evaluation._registry import INDICES, get_index
 from kindset.exceptions import InputError
 from kindset.report import _charts, _comparison_charts
 from kindset.report._checked import printable
+from kindset.report._comparison import is_varied
 from kindset.report._images import Sample
 from kindset.report._part_charts import PART_CHARTS
 from kindset.report._prose import tell
@@ -160,6 +161,7 @@ def _environment() -> Environment:
         },
         colour=_charts.colour_of,
         indices=INDICES,
+        is_varied=is_varied,
         rank_table=rank_table,
         sections=SECTIONS,
         tell=tell,

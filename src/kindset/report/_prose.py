@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from kindset.evaluation import INDICES
-from kindset.report._comparison import Comparison
+from kindset.report._comparison import Comparison, is_varied
 from kindset.report._summary import DataSummary, RunSummary
 
 
@@ -109,13 +109,13 @@ def _rank_sentence(data: DataSummary, comparison: Comparison) -> str:
     place = f"{row['rank']:g} of {len(table)} by {INDICES[index].title}"
     if data.by_likelihood:
         return f"A second opinion: it is number {place}."
+    if not is_varied(evaluation):
+        return f"It is number {place}; one space alone cannot tell how sure that is."
     checks = []
-    if len(comparison.spaces) > 1:
+    if evaluation.kept_.sum() > 1:
         checks.append("spaces are left out")
     if evaluation.n_bootstrap:
         checks.append("points are drawn anew")
-    if not checks:
-        return f"It is number {place}; one space alone cannot tell how sure that is."
     when = f"when {' and '.join(checks)}"
     rivals = [
         f"“{name}”"

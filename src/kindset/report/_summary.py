@@ -15,6 +15,7 @@ from kindset.evaluation import INDICES, EvidenceWarning, adjusted_rand
 from kindset.exceptions import InputError
 from kindset.report._checked import known_scalars, listed, printable, text
 from kindset.report._comparison import Comparison, compare_runs
+from kindset.report._known import doubts
 from kindset.report._provenance import Provenance, read_provenance
 from kindset.report._sections import read_parts
 from kindset.runs import Run
@@ -163,6 +164,8 @@ def _summarise_data(runs: list[Run], number: int, ranking: Ranking) -> DataSumma
             notes.append(f"“{run.name}” was interrupted: it is the best that was found until then.")
         summaries.append(_summarise_run(run, parts, comparison))
     notes.extend(_strangers(runs))
+    if comparison is not None:
+        notes[:0] = _doubts(summaries)
     return DataSummary(
         name=_told(runs, "data") or f"Data set {number + 1}",
         about=_told(runs, "about"),
@@ -173,6 +176,12 @@ def _summarise_data(runs: list[Run], number: int, ranking: Ranking) -> DataSumma
         stability=_stability(runs),
         notes=notes,
     )
+
+
+def _doubts(ranked: Sequence[RunSummary]) -> list[str]:
+    measure = next((name for name in KNOWN if any(name in run.known for run in ranked)), "")
+    known = {run.run.name: run.known[measure] for run in ranked if measure in run.known}
+    return doubts(list(known), list(known.values()), measure)
 
 
 def _own_notes(runs: Sequence[Run]) -> list[str]:
