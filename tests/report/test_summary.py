@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 
 from kindset.exceptions import InputError
 from kindset.report._images import BORDERLINE, TYPICAL
-from kindset.report._prose import enumerate_words, tell
+from kindset.report._prose import enumerate_words, how_ranked, tell
 from kindset.report._summary import Ranking, group_by_data, in_words, summarise
 from kindset.runs import Run, fingerprint
 
@@ -58,6 +58,41 @@ def test_the_comparison_decides_which_run_leads():
         in told(summary)["Found"]
     )
     assert any("only 2 clusterings" in note for note in summary.notes)
+
+
+def test_the_words_on_the_spaces_follow_what_happened():
+    labels, heaps = blobs(n=300)
+    cloud = np.random.default_rng(1).normal(size=(300, 2))
+    runs = [Run(labels, heaps, name="heaps"), Run(labels % 2, cloud, name="cloud")]
+    (one_dropped,) = summarise(runs, Ranking())
+    words = how_ranked(one_dropped.comparison)
+    assert "Dropped were 1 space without visible groups. Those that rank" in words
+    runs[1] = replace(runs[1], space=heaps**3)
+    (all_kept,) = summarise(runs, Ranking())
+    assert "All spaces were kept. Those that rank" in how_ranked(all_kept.comparison)
+    runs[1] = replace(runs[1], space=heaps)
+    (one,) = summarise(runs, Ranking())
+    assert "share one space" in how_ranked(one.comparison)
+    same = [replace(run, labels=labels, space=heaps**i) for i, run in enumerate(runs, start=1)]
+    (no_telling,) = summarise(same, Ranking())
+    assert "Dropped were 2 spaces in which all runs score the same. No space was left" in (
+        how_ranked(no_telling.comparison)
+    )
+    assert "spaces that tell no runs apart cannot tell" in told(no_telling)["How sure"]
+
+
+def test_the_rivals_of_the_first_are_those_that_follow():
+    runs = [image_run(k, 0, d) for k in (8, 10, 12) for d in (10, 20)]
+    (summary,) = summarise(runs, Ranking())
+    evaluation = summary.comparison.evaluations["silhouette"]
+    ordered = [run.run.name for run in summary.runs]
+    intervals = [[1, 5], [2, 2], [3, 4], [1, 5], [5, 6], [6, 6]]
+    evaluation.rank_intervals_ = np.array(intervals, dtype=float)[np.argsort(evaluation.ranking_)]
+    named = ", ".join(f"“{name}”" for name in ordered[1:4])
+    sentence = (
+        f"between 1 and 5 when spaces are left out; {named} and “{ordered[4]}” may be as good"
+    )
+    assert sentence in told(summary)["How sure"]
 
 
 def test_the_likelihood_decides_among_mixtures():

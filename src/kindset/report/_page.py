@@ -24,7 +24,7 @@ from kindset.report._checked import printable
 from kindset.report._comparison import is_varied
 from kindset.report._images import Sample
 from kindset.report._part_charts import PART_CHARTS
-from kindset.report._prose import tell
+from kindset.report._prose import how_ranked, tell
 from kindset.report._sections import SECTIONS
 from kindset.report._sprites import make_sheet
 from kindset.report._summary import DataSummary, Ranking, rank_table, summarise
@@ -160,6 +160,7 @@ def _environment() -> Environment:
             "group_legend": _comparison_charts.group_legend,
         },
         colour=_charts.colour_of,
+        how_ranked=how_ranked,
         indices=INDICES,
         is_varied=is_varied,
         rank_table=rank_table,

@@ -19,6 +19,35 @@ def tell(data: DataSummary) -> list[tuple[str, str]]:
     return [(heading, sentence) for heading, sentence in told if sentence]
 
 
+_DROPPED = {
+    "unimodal": "without visible groups",
+    "constant": "in which all runs score the same",
+    "copy": "the same as another one",
+}
+
+
+def how_ranked(comparison: Comparison) -> str:
+    """Say how the scores in the spaces became one ranking, as it happened."""
+    if len(comparison.spaces) == 1:
+        return (
+            "The runs share one space, so their scores in it can be compared as they are. No "
+            "labels were used."
+        )
+    evaluation = next(iter(comparison.evaluations.values()))
+    counts = {status: int((evaluation.status_ == status).sum()) for status in _DROPPED}
+    dropped = [f"{_plural(n, 'space')} {_DROPPED[s]}" for s, n in counts.items() if n]
+    became = f"Dropped were {enumerate_words(dropped)}." if dropped else "All spaces were kept."
+    decided = "No space was left to decide, so all runs come out equal."
+    if evaluation.kept_.any():
+        decided = (
+            "Those that rank the runs alike were put together, and the group with the highest "
+            "scores decided."
+        )
+    return (
+        f"Every clustering was scored in every run's space. {became} {decided} No labels were used."
+    )
+
+
 def enumerate_words(words: Sequence[str], most: int = 6) -> str:
     """Join words with commas and a last `and`; say how many are left out."""
     shown = list(words)
@@ -110,7 +139,8 @@ def _rank_sentence(data: DataSummary, comparison: Comparison) -> str:
     if data.by_likelihood:
         return f"A second opinion: it is number {place}."
     if not is_varied(evaluation):
-        return f"It is number {place}; one space alone cannot tell how sure that is."
+        alone = "one space alone" if evaluation.kept_.any() else "spaces that tell no runs apart"
+        return f"It is number {place}; {alone} cannot tell how sure that is."
     checks = []
     if evaluation.kept_.sum() > 1:
         checks.append("spaces are left out")
@@ -120,7 +150,7 @@ def _rank_sentence(data: DataSummary, comparison: Comparison) -> str:
     rivals = [
         f"“{name}”"
         for name in table.index
-        if name != data.lead.run.name and table.loc[name, "rank_low"] <= row["rank"]
+        if name != data.lead.run.name and table.loc[name, "rank_low"] <= row["rank_high"]
     ]
     if row["rank_high"] == 1 and not rivals:
         return f"It is number {place}, and stays so {when}."
