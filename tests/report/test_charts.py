@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from report_runs import image_run, merging_run
+from report_runs import image_run, merging_run, survey_run
 from scipy.cluster.hierarchy import linkage
 
 from kindset.evaluation import AdaptiveEvaluation, EvidenceWarning
@@ -21,7 +21,7 @@ from kindset.report._comparison_charts import (
     status_legend,
 )
 from kindset.report._merging import MergingSummary
-from kindset.report._part_charts import answer_colour
+from kindset.report._part_charts import answer_colour, selection_chart
 from kindset.report._sections import read_parts
 from kindset.report._sprites import _mosaic, make_sheet
 from kindset.report._svg import Scale, shorten_apart, tag
@@ -56,6 +56,18 @@ def test_ticks_are_round():
     assert Scale([0, 10], 0, 1).ticks(5) == [0, 2, 4, 6, 8, 10]
     assert Scale([0.23, 0.81], 0, 1).ticks(3) == pytest.approx([0.4, 0.6, 0.8])
     assert len(Scale([5, 5], 0, 1).ticks()) >= 2
+
+
+@pytest.mark.parametrize("n", range(1, 12))
+def test_there_is_no_half_a_segment(n):
+    survey = survey_run("god", 3)
+    path = [{"n_components": k, "icl": 100.0 + k} for k in range(1, n + 1)]
+    told = {**survey.details["survey"], "selection": {"criterion": "icl", "path": path}}
+    parts, _ = read_parts(replace(survey, details={"survey": told}))
+    drawn = parse(selection_chart(parts["survey"]))
+    ticks = [e.text for e in drawn.iter("text") if e.get("y") == "226"]
+    assert ticks
+    assert all(tick.isdigit() and 1 <= int(tick) <= n for tick in ticks)
 
 
 @given(st.lists(st.text("ab0 =", max_size=40), max_size=12), st.integers(8, 30))

@@ -30,10 +30,11 @@ class Line:
 
 @dataclass(frozen=True)
 class Axis:
-    """What an axis says, and what it must show at least."""
+    """What an axis says, what it must show at least, and whether it counts."""
 
     title: str
     values: Sequence[float] = ()
+    whole: bool = False
 
 
 def line_chart(lines: Sequence[Line], x: Axis, y: Axis, label: str) -> Markup:
@@ -43,7 +44,7 @@ def line_chart(lines: Sequence[Line], x: Axis, y: Axis, label: str) -> Markup:
     )
     up = Scale(_with_room([*y.values, *(v for line in lines for v in line.y)]), _FLOOR, _TOP)
     drawn = [_line(line, i, across, up) for i, line in enumerate(lines)]
-    picture = drawing(_WIDTH, _HEIGHT, label, _frame(across, up, x.title, y.title), *drawn)
+    picture = drawing(_WIDTH, _HEIGHT, label, _frame(across, up, x, y), *drawn)
     return joined([picture, legend([line.name for line in lines]) if len(lines) > 1 else ""])
 
 
@@ -75,21 +76,21 @@ def legend(names: Sequence[str]) -> Markup:
     return tag("ul", *entries, class_="legend")
 
 
-def _frame(across: Scale, up: Scale, x_title: str, y_title: str) -> Markup:
+def _frame(across: Scale, up: Scale, x: Axis, y: Axis) -> Markup:
     parts = []
-    for value in up.ticks(4):
-        y = up(value)
-        parts.append(tag("line", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=y, y2=y, class_="grid"))
+    for value in up.ticks(4, whole=y.whole):
+        level = up(value)
+        parts.append(tag("line", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=level, y2=level, class_="grid"))
         text = tick_label(value)
-        parts.append(tag("text", text, x=_LEFT - 7, y=y + 4, class_="end"))
-    for value in across.ticks(8):
+        parts.append(tag("text", text, x=_LEFT - 7, y=level + 4, class_="end"))
+    for value in across.ticks(8, whole=x.whole):
         text = tick_label(value)
         parts.append(tag("text", text, x=across(value), y=_FLOOR + 18, class_="middle"))
     middle = (across.start + across.stop) / 2
-    parts.append(tag("text", x_title, x=middle, y=_HEIGHT - 5, class_="middle"))
+    parts.append(tag("text", x.title, x=middle, y=_HEIGHT - 5, class_="middle"))
     half = (up.start + up.stop) / 2
     turned = f"translate(11 {half:.0f}) rotate(-90)"
-    parts.append(tag("text", y_title, transform=turned, class_="middle"))
+    parts.append(tag("text", y.title, transform=turned, class_="middle"))
     return joined(parts)
 
 
@@ -129,4 +130,5 @@ def known_chart(
         for i, (name, score, value) in enumerate(zip(names, scores, known, strict=True))
     ]  # fmt: skip
     label = f"{titles[1]} over {titles[0]} of {len(names)} runs"
-    return drawing(_WIDTH, _HEIGHT, label, _frame(across, up, *titles), *reversed(marks))
+    frame = _frame(across, up, *map(Axis, titles))
+    return drawing(_WIDTH, _HEIGHT, label, frame, *reversed(marks))

@@ -24,13 +24,13 @@ def selection_chart(survey: SurveySummary) -> Markup:
         counts = [step.n_components for step in survey.path]
         lines.append(Line(name.upper(), counts, values, marked, quiet=name != survey.criterion))
     label = f"{', '.join(names)} over the number of segments; smaller is better"
-    return line_chart(lines, Axis("number of segments"), Axis("criterion"), label)
+    return line_chart(lines, Axis("number of segments", whole=True), Axis("criterion"), label)
 
 
 def loss_chart(images: ImageSummary) -> Markup:
     """Draw the loss over training."""
     line = Line("loss", range(1, len(images.loss) + 1), images.loss)
-    return line_chart([line], Axis("epoch"), Axis("loss"), "Loss over training")
+    return line_chart([line], Axis("epoch", whole=True), Axis("loss"), "Loss over training")
 
 
 def curve_chart(merging: MergingSummary) -> Markup:
@@ -40,7 +40,7 @@ def curve_chart(merging: MergingSummary) -> Markup:
         for name, curve in zip(merging.curve_names, merging.curves, strict=True)
     ][:N_COLOURS]
     label = f"Accuracy over rounds of unmasking, {len(lines)} pairs"
-    return line_chart(lines, Axis("round"), Axis("accuracy", (0.5, 1.0)), label)
+    return line_chart(lines, Axis("round", whole=True), Axis("accuracy", (0.5, 1.0)), label)
 
 
 def answer_colour(position: int, n_levels: int) -> str:

@@ -113,11 +113,12 @@ class Scale:
         share = (value - self.low) / (self.high - self.low)
         return self.start + share * (self.stop - self.start)
 
-    def ticks(self, n: int = 5) -> list[float]:
-        """Return about n round values within the scale."""
+    def ticks(self, n: int = 5, *, whole: bool = False) -> list[float]:
+        """Return about n round values within the scale, fewer if they must be whole numbers."""
         rough = (self.high - self.low) / max(n, 1)
         unit = 10.0 ** math.floor(math.log10(rough))
         step = next(m * unit for m in (1, 2, 5, 10) if m * unit >= rough * 0.99)
+        step = max(step, 1.0) if whole else step
         first = math.ceil(self.low / step - 1e-9)
         last = math.floor(self.high / step + 1e-9)
         return [k * step for k in range(first, last + 1)]
