@@ -4,11 +4,15 @@ Screenshots are kept in `.artifacts/`, to be looked at.
 """
 
 import shutil
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import sync_playwright
+from report_runs import image_run
+
+from kindset.report import write_report
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 ARTIFACTS = Path(__file__).parents[2] / ".artifacts"
@@ -122,6 +126,16 @@ def test_an_image_opens_with_the_prototypes_aligned_to_it(visit):
     assert not viewer.is_visible()
     # The keyboard is back where it was.
     assert page.evaluate("document.activeElement.dataset.sample") == "1"
+
+
+def test_an_energy_is_called_one(visit, tmp_path):
+    write_report([replace(image_run(3, 0, 5), method="dti-gmm")], tmp_path / "energy.html")
+    page = visit()
+    page.goto((tmp_path / "energy.html").as_uri())
+    page.locator("main button.tile").first.click()
+    assert "with its energy (lower is nearer)" in page.locator("#viewer-note").inner_text()
+    hints = page.locator("#viewer-prototypes li > :nth-child(3)")
+    assert "distance" not in hints.first.get_attribute("title")
 
 
 def test_light_and_dark(visit):

@@ -241,6 +241,20 @@ def test_sections():
     assert features.groups[0].share == 0.5
 
 
+def test_energies_are_not_called_distances():
+    run = image_run(3, 0, 5)
+
+    def measure(run):
+        return summarise([run], Ranking())[0].lead.parts["images"].measure
+
+    assert measure(run) == "distance"
+    assert measure(replace(run, method="dti-gmm")) == "energy"
+    pictures = run.details["images"]
+    below = [[value - 1e3 for value in row] for row in pictures["distances"]]
+    details = {**run.details, "images": {**pictures, "distances": below}}
+    assert measure(replace(run, details=details)) == "energy"
+
+
 def test_words():
     assert enumerate_words(["a"]) == "a"
     assert enumerate_words(["a", "b", "c"]) == "a, b and c"

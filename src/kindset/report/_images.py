@@ -12,6 +12,8 @@ from kindset.report._checked import listed, number, numbers, optional, record, t
 from kindset.runs import Run
 
 TYPICAL, BORDERLINE = 0, 1
+_OF_DENSITIES = ("dti-gmm",)
+"""Methods to which near means dense: their distances are negative log densities."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,10 @@ class Sample:
 
 @dataclass(frozen=True)
 class ImageSummary:
-    """Pictures of a run; `pictures` and `aligned` go with `samples`, `prototypes` with `sizes`."""
+    """Pictures of a run; `pictures` and `aligned` go with `samples`, `prototypes` with `sizes`.
+
+    `measure` is what the samples' distances are: "distance", or "energy" if densities made them.
+    """
 
     sizes: list[int]
     n_images: int
@@ -36,6 +41,7 @@ class ImageSummary:
     prototypes: NDArray[np.uint8] | None
     aligned: NDArray[np.uint8] | None
     loss: list[float]
+    measure: str = "distance"
 
     def members(self, cluster: int, role: int) -> list[int]:
         """Return the numbers of the samples that are shown for a cluster in a role."""
@@ -80,15 +86,23 @@ def read_images(run: Run) -> ImageSummary | None:
     aligned = _pictures(run.exhibits.get("aligned"), "aligned", 2)
     if aligned is not None and aligned.shape != (len(pictures), k, *pictures.shape[1:]):
         raise InputError("the aligned prototypes do not fit the samples.")
+    samples = _samples(run, told, len(pictures), k)
     return ImageSummary(
         sizes=np.bincount(run.labels[run.labels >= 0], minlength=k)[:k].tolist(),
         n_images=len(run),
-        samples=_samples(run, told, len(pictures), k),
+        samples=samples,
         pictures=pictures,
         prototypes=prototypes,
         aligned=aligned,
         loss=listed(told.get("loss") or [], "loss", number),
+        measure=_measure(run, samples),
     )
+
+
+def _measure(run: Run, samples: list[Sample]) -> str:
+    """Tell negative log densities from distances, which are never below 0."""
+    below = any(value < 0 for sample in samples for value in sample.distances or [])
+    return "energy" if below or run.method in _OF_DENSITIES else "distance"
 
 
 def _pictures(value: Any, what: str, leading: int) -> NDArray[np.uint8] | None:

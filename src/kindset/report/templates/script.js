@@ -61,6 +61,12 @@
   const image = document.getElementById("viewer-image");
   const list = document.getElementById("viewer-prototypes");
 
+  // Energies are negative log densities: some lie below 0, as no distance does.
+  const measures = {
+    distance: { told: "its distance", hint: "distance to the image" },
+    energy: { told: "its energy (lower is nearer)", hint: "energy: negative log density per pixel, lower is nearer" },
+  };
+
   const tile = (sheet, number, label) => {
     const span = document.createElement("span");
     span.className = "tile";
@@ -82,7 +88,7 @@
     if (sample.distances) {
       const distance = document.createElement("span");
       distance.textContent = sample.distances[k].toPrecision(3);
-      distance.title = "distance to the image";
+      distance.title = measures[sheet.measure].hint;
       item.append(distance);
     }
     return item;
@@ -92,7 +98,7 @@
     title.textContent = sample.name ?? `Image ${sample.index + 1}`;
     note.textContent =
       (sheet.aligned === null ? "The picture of every cluster" : "Every prototype, aligned to the image") +
-      (sample.distances ? ", with its distance; " : "; ") +
+      (sample.distances ? `, with ${measures[sheet.measure].told}; ` : "; ") +
       `the image is in cluster ${sample.cluster + 1}${sample.role === 1 ? ", on its border" : ""}.`;
     viewer.className = `sheet-${name}`;
     image.replaceChildren(tile(sheet, sheet.first + chosen, title.textContent));
