@@ -118,10 +118,13 @@ def test_wrong_input(kindset, runs, folder, arguments, message):
     assert not (folder / "report.html").exists()
 
 
-def test_a_damaged_run_is_refused(kindset, runs, folder):
-    (runs / "a" / "labels.npy").write_bytes(b"\x93NUMPY")
+@pytest.mark.parametrize("name", ["run.json", "labels.npy", "exhibits.npz"])
+def test_a_damaged_run_is_refused(kindset, runs, folder, name):
+    (runs / "a" / name).write_bytes(b"\x93NUMPY")
     code, _, err = kindset("report", runs)
     assert code == 2
+    assert str(runs / "a") in "".join(err.split())
+    assert name in err
     assert "Traceback" not in err
 
 
