@@ -3,13 +3,14 @@
 Screenshots are kept in `.artifacts/`, to be looked at.
 """
 
+import re
 import shutil
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 from report_runs import image_run
 
 from kindset.report import write_report
@@ -76,6 +77,20 @@ def test_the_page_never_scrolls_sideways(visit, width):
     page = visit(width)
     page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_what_scrolls_sideways_shows_it(visit):
+    page = visit(390)
+    for box in (page.locator("nav"), page.locator("[aria-label='Ranking by Silhouette']").nth(1)):
+        box.scroll_into_view_if_needed()
+        expect(box).to_have_class(re.compile("more-after"))
+        expect(box).not_to_have_class(re.compile("more-before"))
+        assert "inset" in box.evaluate("(e) => getComputedStyle(e).boxShadow")
+        box.evaluate("(e) => e.scrollTo(e.scrollWidth, 0)")
+        expect(box).to_have_class(re.compile("more-before"))
+        expect(box).not_to_have_class(re.compile("more-after"))
+    wide = visit(1280)
+    expect(wide.locator("nav")).not_to_have_class(re.compile("more"))
 
 
 def column(page, table, number):

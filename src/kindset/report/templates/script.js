@@ -28,6 +28,20 @@
   for (const part of document.querySelectorAll("details.fold")) part.open = false;
 })();
 
+// What scrolls sideways shows on which side there is more.
+(() => {
+  const show = (box) => {
+    const left = Math.abs(box.scrollLeft);
+    box.classList.toggle("more-before", left > 1);
+    box.classList.toggle("more-after", left + box.clientWidth < box.scrollWidth - 1);
+  };
+  const sizes = new ResizeObserver((changes) => { for (const change of changes) show(change.target); });
+  for (const box of document.querySelectorAll(".scroll, nav")) {
+    box.addEventListener("scroll", () => show(box), { passive: true });
+    sizes.observe(box);
+  }
+})();
+
 // Tables: a click on a heading sorts by it, numbers as numbers.
 (() => {
   const valueOf = (cell) => cell.dataset.value ?? cell.textContent.trim();
