@@ -10,6 +10,11 @@ import pytest
 from report_runs import feature_run, image_run
 from sklearn.datasets import load_digits
 
+from kindset.cli._clustering import Clusterer
+from kindset.cli._methods import Setting
+from kindset.cli._samples import Samples
+from kindset.cli._working import WorkingFolder
+from kindset.report import write_report
 from kindset.runs import Run
 
 
@@ -86,6 +91,15 @@ def test_the_warnings_of_a_fit_are_in_the_report(kindset, folder):
     assert "distinct clusters" in err
     kindset("report", "run")
     assert "distinct clusters" in cautions(folder / "report.html")
+
+
+def test_cautions_on_the_samples_go_with_each_run(folder):
+    rows = np.repeat(np.eye(3), 5, axis=0)
+    samples = Samples(rows, pd.Series(range(15), name="row"), "few")
+    clusterer = Clusterer(samples, progress=False, notes=("2 files were left out.",))
+    run = clusterer.run(Setting("kmeans", 3), WorkingFolder(folder / "out", ""))
+    write_report([run], folder / "report.html")
+    assert "2 files were left out." in cautions(folder / "report.html")
 
 
 def test_other_programs_results(kindset, folder):

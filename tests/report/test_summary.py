@@ -163,6 +163,17 @@ def test_known_labels_that_speak_against_the_ranking():
     assert ranked_with(0.5, 0.5, 0.5) == []
 
 
+def test_known_labels_that_speak_against_the_likelihood():
+    runs = [
+        replace(run, metrics={**run.metrics, "NMI": nmi})
+        for nmi, run in enumerate(
+            [survey_run("god", 3), survey_run("bos", 3), survey_run("god", 2)]
+        )
+    ]
+    (summary,) = summarise(runs, Ranking())
+    assert "speak against the order by ICL" in summary.notes[0]
+
+
 def test_known_labels_of_another_length_are_refused():
     with pytest.raises(InputError, match="3 known labels for 80 samples"):
         summarise([feature_run()], Ranking(truth=np.array([0, 1, 1])))

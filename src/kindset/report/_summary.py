@@ -165,7 +165,7 @@ def _summarise_data(runs: list[Run], number: int, ranking: Ranking) -> DataSumma
         summaries.append(_summarise_run(run, parts, comparison))
     notes.extend(_strangers(runs))
     if comparison is not None:
-        notes[:0] = _doubts(summaries)
+        notes[:0] = _doubts(summaries, "the order by ICL" if _criteria(runs) else "the ranking")
     return DataSummary(
         name=_told(runs, "data") or f"Data set {number + 1}",
         about=_told(runs, "about"),
@@ -178,10 +178,10 @@ def _summarise_data(runs: list[Run], number: int, ranking: Ranking) -> DataSumma
     )
 
 
-def _doubts(ranked: Sequence[RunSummary]) -> list[str]:
+def _doubts(ranked: Sequence[RunSummary], ranking: str) -> list[str]:
     measure = next((name for name in KNOWN if any(name in run.known for run in ranked)), "")
     known = {run.run.name: run.known[measure] for run in ranked if measure in run.known}
-    return doubts(list(known), list(known.values()), measure)
+    return doubts(list(known), list(known.values()), measure, ranking)
 
 
 def _own_notes(runs: Sequence[Run]) -> list[str]:
