@@ -236,6 +236,7 @@ def test_folder_of_images(kindset, pictures, folder):
     assert "1 file was left out: left/broken.png" in err.replace("\n", " ")
     assert "ACC 1.000" in out
     run = Run.load(folder / "pics-kmeans")
+    assert any("left/broken.png" in note for note in run.details["notes"])
     shown = run.exhibits
     assert shown["prototypes"].shape == (2, 12, 12)
     assert shown["samples"].dtype == np.uint8

@@ -12,7 +12,7 @@ import typer
 
 from kindset._files import check_output_folder, output_folder
 from kindset.cli import _survey
-from kindset.cli._clustering import Clusterer, summarise, write_samples
+from kindset.cli._clustering import Clusterer, overhear, summarise, write_samples
 from kindset.cli._compare import show_comparison
 from kindset.cli._methods import METHODS, Setting, read_parameters, read_seeds
 from kindset.cli._options import (
@@ -303,8 +303,9 @@ def cluster(
     )
     if len(settings) == 1:
         check_output_folder(folder, force=force)
-    samples = read_samples(data, about)
-    clusterer = Clusterer(samples, n_jobs=jobs, progress=not as_json)
+    with overhear() as notes:
+        samples = read_samples(data, about)
+    clusterer = Clusterer(samples, n_jobs=jobs, progress=not as_json, notes=tuple(notes))
     _cluster_samples(clusterer, settings, folder, force=force, as_json=as_json)
 
 

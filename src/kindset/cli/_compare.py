@@ -19,7 +19,6 @@ from kindset.cli._options import Debug, Force, Jobs, Json, Seed, read_names
 from kindset.cli._samples import SampleOptions, read_any
 from kindset.evaluation import (
     INDICES,
-    AdaptiveEvaluation,
     AssignmentDisplay,
     CorrelationGraphDisplay,
     RankingDisplay,
@@ -27,7 +26,7 @@ from kindset.evaluation import (
     SpacesDisplay,
 )
 from kindset.exceptions import InputError
-from kindset.report._comparison import TRUTHS, Comparison, compare_runs
+from kindset.report._comparison import TRUTHS, Comparison, compare_runs, is_varied
 from kindset.runs import load_runs
 
 
@@ -173,7 +172,7 @@ def show_comparison(comparison: Comparison) -> None:
 def _legend(comparison: Comparison) -> str:
     lines = ["avg, pool, own: rank by average rank, by mean score, in its own space."]
     evaluations = list(comparison.evaluations.values())
-    if any(_varied(evaluation) for evaluation in evaluations):
+    if any(is_varied(evaluation) for evaluation in evaluations):
         more = any(evaluation.n_bootstrap for evaluation in evaluations)
         resampled = ", and points resampled" if more else " (see also --bootstrap)"
         lines.insert(0, f"range, wins: ranks and first places with one space left out{resampled};")
@@ -182,11 +181,6 @@ def _legend(comparison: Comparison) -> str:
     if any(evaluation.missing_.any() for evaluation in evaluations):
         lines.append("*: has no score in some space; the worst one stands in.")
     return "\n".join(lines) + "\n"
-
-
-def _varied(evaluation: AdaptiveEvaluation) -> bool:
-    """Whether there are several spaces to leave one out of, or points were resampled."""
-    return bool(evaluation.kept_.sum() > 1 or evaluation.n_bootstrap)
 
 
 OTHERS = {"rank_average": "avg", "pooled": "pool", "paired": "own", "raw": "raw"}
@@ -209,7 +203,7 @@ def _ranking_table(comparison: Comparison, name: str) -> Table:
         ],
     }
     evaluation = comparison.evaluations[name]
-    if _varied(evaluation):
+    if is_varied(evaluation):
         bounds = zip(ranking["rank_low"], ranking["rank_high"], strict=True)
         cells["range"] = [f"{low:g}–{high:g}" for low, high in bounds]
         cells["wins"] = [f"{share:.0%}" for share in ranking["win_share"]]
