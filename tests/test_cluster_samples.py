@@ -39,7 +39,7 @@ COLUMNS = ("--id-column", "who", "--label-column", "kind")
 def test_rows_of_numbers(kindset, table, folder):
     code, out, err = kindset("cluster", "rows.csv", "-m", "kmeans", "-k", 3, *COLUMNS)
     assert code == 0, err
-    assert "90 rows 3 columns, 3 clusters by k-means" in out
+    assert "90 rows of 3 columns, 3 clusters by k-means" in out
     run = Run.load(folder / "rows-kmeans")
     expected = KMeans(3, n_init=10, random_state=0).fit_predict(table[["a", "b", "c"]])
     assert len({*zip(run.labels, expected, strict=True)}) == 3
@@ -84,7 +84,7 @@ def test_a_sweep_goes_on_with_what_is_sound(kindset, table, folder):
     arguments = ("cluster", "rows.csv", "-m", "kmeans", "-k", "2:4", *COLUMNS, "--out", "sweep")
     assert kindset(*arguments)[0] == 0
     (folder / "sweep" / "kmeans-k2-seed0" / "labels.npy").write_bytes(b"torn")
-    (folder / "sweep" / ".kmeans-k2-seed0.abcdefgh.new").mkdir()
+    (folder / "sweep" / ".kmeans-k2-seed0.kindset-abcdefgh.new").mkdir()
     _, _, err = kindset(*arguments)
     assert err.count("there already") == 2
     assert len(load_runs([folder / "sweep"])) == 3
@@ -103,6 +103,7 @@ def test_a_sweep_is_about_one_data_set(kindset, table, folder):
     arguments = ("cluster", "rows.csv", "-m", "kmeans", "-k", "2:3", *COLUMNS, "--out", "sweep")
     assert kindset(*arguments)[0] == 0
     (folder / "sweep" / "notes.txt").write_text("mine")
+    (folder / "sweep" / "my.kindset-work").mkdir()
     table.iloc[:80].to_csv("rows.csv", index=False)
     code, _, err = kindset(*arguments)
     assert code == 2
@@ -117,6 +118,7 @@ def test_a_sweep_is_about_one_data_set(kindset, table, folder):
     runs = load_runs([folder / "sweep"])
     assert [(len(run), run.n_clusters) for run in runs] == [(80, 3), (80, 4)]
     assert (folder / "sweep" / "notes.txt").exists()
+    assert (folder / "sweep" / "my.kindset-work").exists()
 
 
 def test_other_labels_or_ids_are_not_taken_for_the_same(kindset, table, folder):
