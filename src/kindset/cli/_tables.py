@@ -5,7 +5,8 @@ import re
 import shlex
 import tomllib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -145,16 +146,23 @@ def read_table(path: Path, reading: Reading | None = None) -> pd.DataFrame:
 
 
 def column_names(path: Path) -> list[str]:
-    """Return the names of a table's columns."""
-    return [str(name) for name in read_table(path).columns]
+    """Return the names of a table's columns, of a CSV file from its first line alone."""
+    if path.suffix.lower() in (".parquet", ".pq"):
+        return [str(name) for name in _read_parquet(path).columns]
+    with _explained(path):
+        return _read_header(path)[1]
+
+
+def _read_header(path: Path) -> tuple[str, list[str]]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        separator = csv_separator(file.readline())
+        file.seek(0)
+        return separator, next(csv.reader(file, delimiter=separator), [])
 
 
 def _read_csv(path: Path, reading: Reading) -> pd.DataFrame:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            separator = csv_separator(file.readline())
-            file.seek(0)
-            header = next(csv.reader(file, delimiter=separator), [])
+    with _explained(path):
+        separator, header = _read_header(path)
         repeated = [name for name in header if header.count(name) > 1]
         if repeated:
             raise InputError(f"{path} has two columns named {repeated[0]!r}.")
@@ -170,6 +178,13 @@ def _read_csv(path: Path, reading: Reading) -> pd.DataFrame:
                 na_values={name: reading.missing_in(name) for name in header},
                 dtype={name: str for name in as_text if name in header},
             )
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Say in a sentence why a file cannot be read as a table."""
+    try:
+        yield
     except pd.errors.ParserWarning as error:
         raise InputError(
             f"{path} is not a readable CSV table: rows have more cells than the header."
