@@ -7,6 +7,7 @@ training labels of MNIST and USPS; the quality of MNIST and USPS is that of thei
 """
 
 import argparse
+import functools
 import multiprocessing
 import time
 import warnings
@@ -136,12 +137,18 @@ COPIES = 8
 CHANGES = ("noise", "horizontal_flip", "rotation", "crop", "illumination")
 
 
-def augmented(name, k, seed, n_jobs, **parameters):
-    """Start from every image with changed copies of it, as the publication does for photographs."""
+@functools.cache
+def augmented_words(name):
+    """Return bags of words of images and of changed copies, drawn once, and the images' numbers."""
     with np.load(data_folder() / f"{FILES[name]}.npz") as file:
         images = file["images"]
-    copies, origin = augment_images(images, COPIES, transformations=CHANGES, random_state=seed)
-    words = visual_words(images, copies.clip(0, 255).astype(np.uint8))
+    copies, origin = augment_images(images, COPIES, transformations=CHANGES, random_state=0)
+    return visual_words(images, copies.clip(0, 255).astype(np.uint8)), origin
+
+
+def augmented(name, k, seed, n_jobs, **parameters):
+    """Start from every image with changed copies of it, as the publication does for photographs."""
+    words, origin = augmented_words(name)
     model = UnmaskingClustering.paper(k, init=origin, random_state=seed, n_jobs=n_jobs)
     return model.set_params(**parameters).fit(words).labels_[:: COPIES + 1]
 

@@ -114,7 +114,7 @@ def _scales(kind: type[Transformation], shape: ImageShape, coarse: int) -> bool:
 
 def usual_steps(n_samples: int) -> int:
     """Return the largest number of steps of a training nobody has set a limit to."""
-    return int(1_500 * max(1.0, n_samples / 1_000) ** 0.6)
+    return int(1_200 * max(1.0, n_samples / 1_000) ** 0.7)
 
 
 def usual_coarseness(height: int, width: int) -> int:
