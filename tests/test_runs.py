@@ -389,8 +389,8 @@ def test_equal_spaces_are_held_once(tmp_path, monkeypatch):
     loaded, alive = [], []
     load = Run.load
 
-    def watched(path):
-        run = load(path)
+    def watched(path, **how):
+        run = load(path, **how)
         if run.space is not None:
             loaded.append(weakref.ref(run.space))
         alive.append(sum(space() is not None for space in loaded))

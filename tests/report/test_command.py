@@ -132,7 +132,7 @@ def test_wrong_input(kindset, runs, folder, arguments, message):
     assert not (folder / "report.html").exists()
 
 
-@pytest.mark.parametrize("name", ["run.json", "labels.npy", "exhibits.npz"])
+@pytest.mark.parametrize("name", ["run.json", "labels.npy"])
 def test_a_damaged_run_is_refused(kindset, runs, folder, name):
     (runs / "a" / name).write_bytes(b"\x93NUMPY")
     code, _, err = kindset("report", runs)
@@ -147,3 +147,19 @@ def test_damaged_parts_are_left_out(kindset, folder):
     code, _, err = kindset("report", "odd")
     assert code == 0, err
     assert "Left out of odd: the survey profiles" in (folder / "report.html").read_text()
+
+
+@pytest.mark.parametrize("damage", ["junk", "missing", "other arrays"])
+def test_damaged_exhibits_are_left_out(kindset, runs, folder, damage):
+    path = runs / "a" / "exhibits.npz"
+    path.unlink()
+    if damage == "junk":
+        path.write_bytes(b"\x93NUMPY")
+    elif damage == "other arrays":
+        np.savez(path, other=[1])
+    code, _, err = kindset("report", runs)
+    assert code == 0, err
+    told = cautions(folder / "report.html")
+    assert "seed 0”: The pictures and trees are left out, because" in told
+    assert "exhibits.npz" in told
+    assert told.count("left out") == 1
