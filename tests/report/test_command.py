@@ -120,7 +120,7 @@ def test_other_programs_results(kindset, folder):
         (["c", "--index", "gap"], "index='gap' is unknown"),
         (["c", "--index", ","], "must name one or more"),
         (["c", "--truth", "short.csv"], "3 known labels for 80 samples"),
-        (["c", "--bootstrap", "-1"], "n_bootstrap"),
+        (["c", "--bootstrap", "-1"], "Invalid value for '--bootstrap'"),
     ],
 )
 def test_wrong_input(kindset, runs, folder, arguments, message):
