@@ -22,6 +22,8 @@ from kindset.cli._options import (
     Indices,
     Jobs,
     Json,
+    Metric,
+    Noise,
     Runs,
     Seed,
     Truth,
@@ -45,7 +47,7 @@ def compare(
     runs: Runs,
     *,
     index: Indices = "silhouette",
-    metric: Annotated[str, typer.Option("--metric", help="euclidean or cosine.")] = "euclidean",
+    metric: Metric = "euclidean",
     truth: Truth = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder for tables and figures.")
@@ -59,9 +61,7 @@ def compare(
         int | None,
         typer.Option("--sample-size", min=2, help="Estimate the silhouette from so many points."),
     ] = None,
-    noise: Annotated[
-        str, typer.Option("--noise", help="What to do with the label -1: error, drop, singletons.")
-    ] = "error",
+    noise: Noise = "error",
     seed: Seed = 0,
     jobs: Jobs = 1,
     force: Force = False,

@@ -57,6 +57,10 @@ Indices = Annotated[
         help=f"What ranks the runs: one or more of {', '.join(INDICES)}, comma-separated.",
     ),
 ]
+Metric = Annotated[str, typer.Option("--metric", help="euclidean or cosine.")]
+Noise = Annotated[
+    str, typer.Option("--noise", help="What to do with the label -1: error, drop, singletons.")
+]
 Truth = Annotated[
     Path | None,
     typer.Option("--truth", help="CSV or .npy file of known labels, to show beside."),
