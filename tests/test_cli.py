@@ -2,6 +2,7 @@
 
 import json
 import signal
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -44,6 +45,19 @@ def test_version_and_help(kindset):
     assert code == 0
     for command in ("cluster", "predict", "demo"):
         assert command in out
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("command", ["cluster", "compare", "report", "predict", "demo"])
+def test_help_breaks_lines_where_the_terminal_ends(kindset, monkeypatch, command, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    code, out, _ = kindset(command, "--help")
+    assert code == 0
+    assert "…" not in out
+    words = out.split("╭")[0].rstrip().splitlines()
+    for line, following in pairwise(line.strip() for line in words[3:]):
+        if line and following:
+            assert len(line) + 1 + len(following.split()[0]) > width - 3
 
 
 def test_cluster_and_predict(kindset, survey, folder):
@@ -176,6 +190,7 @@ def test_never_overwrites_unasked(kindset, survey, folder):
         (["half.csv", "-m", "bos", "-k", "2"], "column 'a' holds a fraction, 1.5 in row 1"),
         (["plain.csv", "-m", "bos", "-k", "2", "--criterion", "gap"], "--criterion must be one of"),
         (["plain.csv", "-m", "bos", "-k", "2", "--starts", "0"], "Invalid value for '--starts'"),
+        (["plain.csv", "-m", "bos", "-k", "2", "--seed", "-1"], "--seed takes a whole number"),
         (
             ["plain.csv", "-m", "bos", "-k", "2", "--weight-column", "w"],
             "no usable weight in row 2",

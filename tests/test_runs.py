@@ -14,11 +14,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from sklearn.cluster import DBSCAN
+from sklearn.cluster import DBSCAN, KMeans
 
 from kindset import OrdinalMixture
 from kindset.exceptions import InputError
-from kindset.runs import Run, check_same_data, fingerprint, load_runs
+from kindset.runs import Run, can_store, check_same_data, fingerprint, load_runs
 
 LABELS = np.array([0, 0, 1, 1, 2])
 SPACE = np.arange(10.0).reshape(5, 2)
@@ -130,8 +130,19 @@ def test_never_replaces_unasked(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
+@pytest.mark.parametrize("base", [object, KMeans, OrdinalMixture])
+@pytest.mark.parametrize("name", ["KMeans", "OrdinalMixture", "DTIKMeans"])
+def test_a_class_of_the_same_name_is_not_ours(tmp_path, name, base):
+    model = type(name, (base,), {"__module__": "sklearn_extra.cluster"})()
+    assert not can_store(model)
+    with pytest.raises(InputError, match=rf"type sklearn_extra\.cluster\.{name} cannot be saved"):
+        Run(LABELS, model=model).save(tmp_path / "run")
+
+
 def test_unknown_model_leaves_nothing_behind(tmp_path):
-    with pytest.raises(InputError, match="models of type DBSCAN cannot be saved"):
+    with pytest.raises(
+        InputError, match=r"models of type sklearn\.cluster\S*\.DBSCAN cannot be saved"
+    ):
         Run(LABELS, model=DBSCAN()).save(tmp_path / "run")
     assert list(tmp_path.iterdir()) == []
 
@@ -389,8 +400,8 @@ def test_equal_spaces_are_held_once(tmp_path, monkeypatch):
     loaded, alive = [], []
     load = Run.load
 
-    def watched(path):
-        run = load(path)
+    def watched(path, **how):
+        run = load(path, **how)
         if run.space is not None:
             loaded.append(weakref.ref(run.space))
         alive.append(sum(space() is not None for space in loaded))

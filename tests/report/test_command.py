@@ -120,7 +120,10 @@ def test_other_programs_results(kindset, folder):
         (["c", "--index", "gap"], "index='gap' is unknown"),
         (["c", "--index", ","], "must name one or more"),
         (["c", "--truth", "short.csv"], "3 known labels for 80 samples"),
-        (["c", "--bootstrap", "-1"], "n_bootstrap"),
+        (["c", "--noise", "keep"], "noise='keep' is unknown"),
+        (["c", "--metric", "taxi"], "metric='taxi' is unknown"),
+        (["c", "--index", "s_dbw", "--metric", "cosine"], "has no metric='cosine'"),
+        (["c", "--bootstrap", "-1"], "Invalid value for '--bootstrap'"),
     ],
 )
 def test_wrong_input(kindset, runs, folder, arguments, message):
@@ -132,7 +135,37 @@ def test_wrong_input(kindset, runs, folder, arguments, message):
     assert not (folder / "report.html").exists()
 
 
-@pytest.mark.parametrize("name", ["run.json", "labels.npy", "exhibits.npz"])
+def ranking(kindset, folder, *options):
+    """Return the scores of the report's ranking, or None if there is none."""
+    code, _, err = kindset("report", "runs", "--force", *options)
+    assert code == 0, err
+    page = (folder / "report.html").read_text()
+    return re.findall(r'data-value="([-\d.]+)"', page) if "Ranking by" in page else None
+
+
+def test_metric_and_noise_are_those_of_compare(kindset, folder):
+    rng = np.random.default_rng(0)
+    for i in range(2):
+        labels = np.arange(40) % (i + 2)
+        labels[:3] = -1
+        space = rng.normal(size=(40, 3)) + 2 * labels[:, None]
+        Run(labels, space, name=f"run {i}").save(folder / "runs" / str(i))
+    found = {
+        noise: ranking(kindset, folder, "--noise", noise)
+        for noise in ("drop", "singletons", "error")
+    }
+    assert found["error"] is None
+    assert "3 noise points (-1)" in cautions(folder / "report.html")
+    assert found["drop"] == ranking(kindset, folder)
+    assert found["drop"] != found["singletons"]
+    assert found["drop"] != ranking(kindset, folder, "--metric", "cosine")
+    code, out, _ = kindset("compare", "runs", "--noise", "singletons", "--json")
+    assert code == 0
+    scores = [row["ace"] for row in json.loads(out)["rankings"]["silhouette"]]
+    assert [float(value) for value in found["singletons"]][:1] == pytest.approx(scores[:1])
+
+
+@pytest.mark.parametrize("name", ["run.json", "labels.npy"])
 def test_a_damaged_run_is_refused(kindset, runs, folder, name):
     (runs / "a" / name).write_bytes(b"\x93NUMPY")
     code, _, err = kindset("report", runs)
@@ -147,3 +180,19 @@ def test_damaged_parts_are_left_out(kindset, folder):
     code, _, err = kindset("report", "odd")
     assert code == 0, err
     assert "Left out of odd: the survey profiles" in (folder / "report.html").read_text()
+
+
+@pytest.mark.parametrize("damage", ["junk", "missing", "other arrays"])
+def test_damaged_exhibits_are_left_out(kindset, runs, folder, damage):
+    path = runs / "a" / "exhibits.npz"
+    path.unlink()
+    if damage == "junk":
+        path.write_bytes(b"\x93NUMPY")
+    elif damage == "other arrays":
+        np.savez(path, other=[1])
+    code, _, err = kindset("report", runs)
+    assert code == 0, err
+    told = cautions(folder / "report.html")
+    assert "seed 0”: The pictures and trees are left out, because" in told
+    assert "exhibits.npz" in told
+    assert told.count("left out") == 1

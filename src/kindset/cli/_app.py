@@ -1,5 +1,6 @@
 """The front door: the commands, and what happens when one fails."""
 
+import inspect
 import os
 import sys
 import warnings
@@ -41,8 +42,14 @@ def _options(
     """Find groups in unlabelled data, see what each group is, and which grouping to trust."""
 
 
+def _unwrapped(words: str | None) -> str:
+    """Put each paragraph on one line: the help breaks lines where the terminal ends."""
+    paragraphs = inspect.cleandoc(words or "").split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
 for command in (cluster, compare, report, predict, demo):
-    app.command()(command)
+    app.command(help=_unwrapped(command.__doc__))(command)
 
 
 def run() -> None:

@@ -15,7 +15,20 @@ from rich.table import Table
 from kindset._arrays import as_label_array
 from kindset._files import check_output_folder, output_folder, write_text
 from kindset.cli._figures import save_figure
-from kindset.cli._options import Debug, Force, Jobs, Json, Seed, read_names
+from kindset.cli._options import (
+    Bootstrap,
+    Debug,
+    Force,
+    Indices,
+    Jobs,
+    Json,
+    Metric,
+    Noise,
+    Runs,
+    Seed,
+    Truth,
+    read_indices,
+)
 from kindset.cli._samples import SampleOptions, read_any
 from kindset.evaluation import (
     INDICES,
@@ -31,22 +44,11 @@ from kindset.runs import load_runs
 
 
 def compare(
-    runs: Annotated[
-        list[Path],
-        typer.Argument(
-            help="Run folders, folders of them, .npz files (labels, embedding), or .csv files of "
-            "labels with the embedding in an .npy file of the same name."
-        ),
-    ],
+    runs: Runs,
     *,
-    index: Annotated[
-        str, typer.Option("--index", help=f"One or more of {', '.join(INDICES)}, comma-separated.")
-    ] = "silhouette",
-    metric: Annotated[str, typer.Option("--metric", help="euclidean or cosine.")] = "euclidean",
-    truth: Annotated[
-        Path | None,
-        typer.Option("--truth", help="CSV or .npy file of known labels, to show beside."),
-    ] = None,
+    index: Indices = "silhouette",
+    metric: Metric = "euclidean",
+    truth: Truth = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder for tables and figures.")
     ] = None,
@@ -54,17 +56,12 @@ def compare(
         Path | None,
         typer.Option("--raw", help="Input data (.npy, .npz, .csv), to score in beside."),
     ] = None,
-    bootstrap: Annotated[
-        int,
-        typer.Option("--bootstrap", min=0, help="Resamples of the points for the rank intervals."),
-    ] = 0,
+    bootstrap: Bootstrap = 0,
     sample_size: Annotated[
         int | None,
         typer.Option("--sample-size", min=2, help="Estimate the silhouette from so many points."),
     ] = None,
-    noise: Annotated[
-        str, typer.Option("--noise", help="What to do with the label -1: error, drop, singletons.")
-    ] = "error",
+    noise: Noise = "error",
     seed: Seed = 0,
     jobs: Jobs = 1,
     force: Force = False,
@@ -74,9 +71,7 @@ def compare(
     """Rank clusterings of the same data, made in different spaces, without labels."""
     if out is not None:
         check_output_folder(out, force=force)
-    indices = read_names(index)
-    if not indices:
-        raise InputError(f"--index must name one or more of {', '.join(INDICES)}.")
+    indices = read_indices(index)
     comparison = compare_runs(
         load_runs(runs),
         indices,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kindset.cli._options import AUTO
+from kindset.cli._options import AUTO, read_names
 from kindset.cli._samples import Kind
 from kindset.exceptions import InputError
 
@@ -167,9 +167,12 @@ class Setting:
         return {"n_clusters": self.number, "embedding": self.embedding, **self.parameters}
 
 
-def read_parameters(texts: Sequence[str]) -> dict[str, Any]:
-    """Read ``name=value`` pairs; the values are written as in TOML, bare words are text."""
-    found = {}
+def read_parameters(texts: Sequence[str], transforms: str | None = None) -> dict[str, Any]:
+    """Read ``name=value`` pairs; the values are written as in TOML, bare words are text.
+
+    What `transforms` lists has an option of its own and comes first.
+    """
+    found: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.strip().isidentifier():
@@ -178,6 +181,8 @@ def read_parameters(texts: Sequence[str]) -> dict[str, Any]:
             found[name.strip()] = tomllib.loads(f"value = {value}")["value"]
         except tomllib.TOMLDecodeError:
             found[name.strip()] = {"None": None, "True": True, "False": False}.get(value, value)
+    if transforms is not None:
+        found["transforms"] = "auto" if transforms == "auto" else read_names(transforms)
     return found
 
 

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from kindset.evaluation import INDICES
 from kindset.exceptions import InputError
 
 _MAX_NUMBERS = 1000
@@ -12,8 +13,16 @@ _MAX_NUMBERS = 1000
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an earlier output.")]
+
+
+def _check_seed(seed: int) -> int:
+    if not 0 <= seed < 2**32:
+        raise InputError(f"--seed takes a whole number from 0 to {2**32 - 1}, not {seed}.")
+    return seed
+
+
 Seed = Annotated[
-    int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of the random numbers.")
+    int, typer.Option("--seed", help="Seed of the random numbers.", callback=_check_seed)
 ]
 
 
@@ -34,8 +43,32 @@ Missing = Annotated[
     str | None,
     typer.Option("--missing", help="Further marks of a missing answer, such as -9,DK."),
 ]
-Table = Annotated[Path, typer.Argument(help="Table: CSV or Parquet.", show_default=False)]
-
+Runs = Annotated[
+    list[Path],
+    typer.Argument(
+        help="Run folders, folders of them, .npz files (labels, embedding), or .csv files of "
+        "labels with the embedding in an .npy file of the same name."
+    ),
+]
+Indices = Annotated[
+    str,
+    typer.Option(
+        "--index",
+        help=f"What ranks the runs: one or more of {', '.join(INDICES)}, comma-separated.",
+    ),
+]
+Metric = Annotated[str, typer.Option("--metric", help="euclidean or cosine.")]
+Noise = Annotated[
+    str, typer.Option("--noise", help="What to do with the label -1: error, drop, singletons.")
+]
+Truth = Annotated[
+    Path | None,
+    typer.Option("--truth", help="CSV or .npy file of known labels, to show beside."),
+]
+Bootstrap = Annotated[
+    int,
+    typer.Option("--bootstrap", min=0, help="Resamples of the points for the plausible ranks."),
+]
 
 AUTO = "auto"
 """What -k takes where the method finds the number of clusters."""
@@ -60,3 +93,11 @@ def read_range(text: str) -> list[int]:
 def read_names(text: str | None) -> list[str] | None:
     """Read a comma-separated list of column names."""
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def read_indices(text: str) -> list[str]:
+    """Read a comma-separated list of indices."""
+    names = read_names(text)
+    if not names:
+        raise InputError(f"--index must name one or more of {', '.join(INDICES)}.")
+    return names

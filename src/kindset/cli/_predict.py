@@ -72,7 +72,7 @@ def _load(folder: Path) -> Run:
     inside = sorted(path.parent for path in folder.glob(f"*/{RUN_FILE}"))
     if inside and not (folder / RUN_FILE).exists():
         raise InputError(f"{folder} holds {len(inside)} runs; give one of them: {inside[0]}.")
-    return Run.load(folder)
+    return Run.load(folder, strict=False)
 
 
 def _known_ids(run: Run, data: Path) -> str | None:

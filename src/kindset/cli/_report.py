@@ -7,38 +7,37 @@ from typing import Annotated
 import typer
 
 from kindset.cli._compare import read_truth
-from kindset.cli._options import Debug, Force, Jobs, Json, read_names
-from kindset.evaluation import INDICES
+from kindset.cli._options import (
+    Bootstrap,
+    Debug,
+    Force,
+    Indices,
+    Jobs,
+    Json,
+    Metric,
+    Noise,
+    Runs,
+    Truth,
+    read_indices,
+)
 from kindset.exceptions import InputError
 from kindset.report import write_report
 from kindset.runs import load_runs
 
 
 def report(
-    runs: Annotated[
-        list[Path],
-        typer.Argument(
-            help="Run folders, folders of them, .npz files (labels, embedding), or .csv files of "
-            "labels with the embedding in an .npy file of the same name."
-        ),
-    ],
+    runs: Runs,
     *,
     out: Annotated[Path, typer.Option("--out", "-o", help="The HTML file.")] = Path("report.html"),
     title: Annotated[
         str | None,
         typer.Option("--title", help="Heading of the page.", show_default="the names of the data"),
     ] = None,
-    index: Annotated[
-        str,
-        typer.Option("--index", help=f"What ranks the runs: one or more of {', '.join(INDICES)}."),
-    ] = "silhouette",
-    truth: Annotated[
-        Path | None,
-        typer.Option("--truth", help="CSV or .npy file of known labels, to show beside."),
-    ] = None,
-    bootstrap: Annotated[
-        int, typer.Option("--bootstrap", help="Resamples of the points for the plausible ranks.")
-    ] = 0,
+    index: Indices = "silhouette",
+    metric: Metric = "euclidean",
+    truth: Truth = None,
+    bootstrap: Bootstrap = 0,
+    noise: Noise = "drop",
     jobs: Jobs = 1,
     force: Force = False,
     as_json: Json = False,
@@ -53,12 +52,15 @@ def report(
         raise InputError(f"{out} is a folder; --out names the HTML file.")
     if out.exists() and not force:
         raise InputError(f"{out} exists already; choose another --out, or replace it: --force.")
+    indices = read_indices(index)
     loaded = load_runs(runs)
     write_report(
         loaded,
         out,
         title=title,
-        indices=read_names(index) or (),
+        indices=indices,
+        metric=metric,
+        noise=noise,
         truth=None if truth is None else read_truth(truth),
         n_bootstrap=bootstrap,
         n_jobs=jobs,

@@ -14,6 +14,13 @@ Noise = Literal["error", "drop", "singletons"]
 NOISE_CHOICES = ("error", "drop", "singletons")
 
 
+def check_noise(noise: str) -> Noise:
+    """Return `noise` if it is something we can do."""
+    if noise not in NOISE_CHOICES:
+        raise InputError(f"noise={noise!r} is unknown; choose one of {', '.join(NOISE_CHOICES)}.")
+    return noise  # type: ignore[return-value]
+
+
 def encode_labels(
     labels: ArrayLike, *, n_samples: int | None = None, noise: Noise = "error", name: str = "labels"
 ) -> tuple[NDArray[np.int32], int]:
@@ -43,8 +50,7 @@ def encode_labels(
     >>> encode_labels(["b", "a", "b"])
     (array([0, 1, 0], dtype=int32), 2)
     """
-    if noise not in NOISE_CHOICES:
-        raise InputError(f"noise={noise!r} is unknown; choose one of {', '.join(NOISE_CHOICES)}.")
+    check_noise(noise)
     array = as_label_array(labels, name)
     if n_samples is not None and len(array) != n_samples:
         raise InputError(f"{name} has {len(array)} labels but the spaces have {n_samples} points.")

@@ -17,7 +17,9 @@ from numpy.typing import ArrayLike
 
 from kindset._arrays import as_label_array
 from kindset._files import write_text
+from kindset.evaluation._labels import check_noise
 from kindset.evaluation._registry import INDICES, get_index
+from kindset.evaluation._spaces import check_metric
 from kindset.exceptions import InputError
 from kindset.report import _charts, _comparison_charts
 from kindset.report._checked import printable
@@ -42,6 +44,8 @@ def write_report(
     *,
     title: str | None = None,
     indices: Sequence[str] = ("silhouette",),
+    metric: str = "euclidean",
+    noise: str = "drop",
     truth: ArrayLike | None = None,
     n_bootstrap: int = 0,
     n_jobs: int | None = None,
@@ -62,6 +66,11 @@ def write_report(
         Heading of the page; by default the names of the data.
     indices : sequence of str, default=("silhouette",)
         What ranks the runs: names from `kindset.evaluation.INDICES`.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        How the indices measure distance.
+    noise : {"drop", "singletons", "error"}, default="drop"
+        What the indices do with the label -1: leave the points out, make each a group of its own,
+        or rank no runs that have it.
     truth : array-like of shape (n_samples,), optional
         Known labels of the data with that many samples, shown beside the ranking and not used.
     n_bootstrap : int, default=0
@@ -74,8 +83,8 @@ def write_report(
     Raises
     ------
     InputError
-        If there is no run, an index is unknown, or the file cannot be written. Parts of a run that
-        are damaged are left out, and the page says so.
+        If there is no run, an index, metric or way with noise is unknown, or the file cannot be
+        written. Parts of a run that are damaged are left out, and the page says so.
 
     Examples
     --------
@@ -97,14 +106,16 @@ def write_report(
     if not indices:
         raise InputError(f"indices must name one or more of {', '.join(INDICES)}.")
     for index in indices:
-        get_index(index)
+        get_index(index, check_metric(metric))
     if n_bootstrap < 0:
         raise InputError(f"n_bootstrap={n_bootstrap!r} must not be negative.")
     target = Path(path)
     if not target.parent.is_dir():
         raise InputError(f"there is no folder {target.parent} to write {target.name} into.")
     known = None if truth is None else np.asarray(as_label_array(truth, "truth"))
-    ranking = Ranking(indices, known, n_bootstrap, n_jobs, verbose)
+    ranking = Ranking(
+        indices, check_metric(metric), check_noise(noise), known, n_bootstrap, n_jobs, verbose
+    )
     write_text(target, render(summarise(runs, ranking), title))
 
 

@@ -12,6 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from kindset.evaluation import INDICES, EvidenceWarning, adjusted_rand
+from kindset.evaluation._labels import Noise
+from kindset.evaluation._spaces import Metric
 from kindset.exceptions import InputError
 from kindset.report._checked import known_scalars, listed, printable, text
 from kindset.report._comparison import Comparison, compare_runs
@@ -90,6 +92,8 @@ class Ranking:
     """How to rank the runs: the parameters of `write_report` that a comparison takes."""
 
     indices: Sequence[str] = ("silhouette",)
+    metric: Metric = "euclidean"
+    noise: Noise = "drop"
     truth: NDArray[Any] | None = None
     n_bootstrap: int = 0
     n_jobs: int | None = None
@@ -234,6 +238,8 @@ def _compare(runs: list[Run], ranking: Ranking) -> tuple[Comparison | None, list
     if len(runs) < 2:
         return None, []
     parameters: dict[str, Any] = {
+        "metric": ranking.metric,
+        "noise": ranking.noise,
         "n_bootstrap": ranking.n_bootstrap,
         "n_jobs": ranking.n_jobs,
         "verbose": ranking.verbose,
@@ -249,9 +255,7 @@ def _compare(runs: list[Run], ranking: Ranking) -> tuple[Comparison | None, list
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            comparison = compare_runs(
-                runs, ranking.indices, noise="drop", random_state=0, **parameters
-            )
+            comparison = compare_runs(runs, ranking.indices, random_state=0, **parameters)
         except InputError as error:
             return None, [f"The runs are not ranked: {error}"]
     return comparison, [*notes, *_cautions(caught, comparison)]

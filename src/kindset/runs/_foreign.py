@@ -36,7 +36,8 @@ def load_runs(paths: Iterable[str | os.PathLike[str]]) -> list[Run]:
     Returns
     -------
     runs : list of Run
-        With names that tell them apart. Runs whose spaces are equal hold one array.
+        With names that tell them apart. Runs whose spaces are equal hold one array. Exhibits that
+        are damaged are left out, and the run's ``details["notes"]`` say so.
 
     Raises
     ------
@@ -67,7 +68,7 @@ def _read(path: Path, share: SharedSpaces) -> Iterator[tuple[Path, Run]]:
         raise InputError(f"there is no file or folder {path}.")
     readers = {".npz": _read_npz, ".csv": _read_csv}
     if (path / RUN_FILE).exists():
-        yield path, share(Run.load(path))
+        yield path, share(Run.load(path, strict=False))
     elif path.is_dir():
         put_back_all(path)
         # A name with a dot in front is a run that is being written.

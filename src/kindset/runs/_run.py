@@ -156,13 +156,16 @@ class Run:
         write_text(folder / RUN_FILE, text + "\n")
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
+    def load(cls, path: str | os.PathLike[str], *, strict: bool = True) -> Self:
         """Read a run folder.
 
         Parameters
         ----------
         path : path-like
             The folder.
+        strict : bool, default=True
+            Whether damaged exhibits are an error; otherwise they are left out, and the run's
+            ``details["notes"]`` say so.
 
         Returns
         -------
@@ -185,7 +188,8 @@ class Run:
             if data is not None:
                 data = Fingerprint(tuple(data["shape"]), data["dtype"], data["sha256"])
             space = read_array(folder / "space.npy") if document["has_space"] else None
-            exhibits = _read_exhibits(folder, document["exhibits"])
+            exhibits, notes = _read_exhibits(folder, document["exhibits"], strict=strict)
+            plain["details"] = _with_notes(plain["details"], notes)
             model = document["model"]
         except (KeyError, TypeError) as error:
             raise InputError(
@@ -276,16 +280,35 @@ def read_archive(path: Path) -> dict[str, NDArray[Any]]:
         # A file of our own: numpy leaves its own open when the archive turns out to be damaged.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
+    except FileNotFoundError as error:
+        raise InputError(f"there is no file {path}.") from error
     except _DAMAGED as error:
         reason = "damaged, or made of Python objects, which could run code"
         raise InputError(f"{path} is not a readable npz file: it is {reason}.") from error
 
 
-def _read_exhibits(folder: Path, names: list[str]) -> dict[str, NDArray[Any]]:
-    if not names:
-        return {}
-    found = read_archive(folder / _EXHIBITS)
-    return {name: found[name] for name in names}
+def _read_exhibits(
+    folder: Path, names: list[str], *, strict: bool
+) -> tuple[dict[str, NDArray[Any]], list[str]]:
+    """Return the exhibits, and what is to be said of them if they had to be left out."""
+    path = folder / _EXHIBITS
+    try:
+        found = read_archive(path) if names else {}
+        for name in names:
+            if name not in found:
+                raise InputError(f"{path} is damaged: {name!r} is missing in it.")
+    except InputError as error:
+        if strict:
+            raise
+        return {}, [f"The pictures and trees are left out, because {error}"]
+    return {name: found[name] for name in names}, []
+
+
+def _with_notes(details: dict[str, Any], notes: list[str]) -> dict[str, Any]:
+    if not notes:
+        return details
+    told = details.get("notes")
+    return {**details, "notes": [*(told if isinstance(told, list) else []), *notes]}
 
 
 def _read_document(folder: Path) -> dict[str, Any]:
