@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import spearmanr
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
@@ -56,7 +57,13 @@ def test_truth_is_shown_beside(kindset, runs, folder):
     assert {"consensus.csv", "agreement.csv", "compare.json", "spaces.png", "assignment.svg",
             "graph-silhouette.png", "scores-davies_bouldin.svg"} <= names  # fmt: skip
     consensus = pd.read_csv(folder / "result" / "consensus.csv")
-    assert list(consensus.columns) == ["run", "silhouette", "davies_bouldin", "mean_rank"]
+    assert list(consensus.columns) == [
+        "run", "silhouette", "davies_bouldin", "mean_rank", "place", "place_low", "place_high",
+    ]  # fmt: skip
+    agreement = pd.read_csv(folder / "result" / "agreement.csv", index_col=["index", "strategy"])
+    known = table["nmi"].reindex(consensus["run"])
+    expected = spearmanr(-consensus["mean_rank"], known).statistic
+    assert agreement.loc[("all", "mean_rank"), "nmi"] == pytest.approx(expected)
     assert kindset("compare", runs, "--out", "result")[0] == 2
     assert kindset("compare", runs, "--out", "result", "--force")[0] == 0
 
@@ -103,6 +110,7 @@ def test_known_labels_in_a_survey(kindset, folder):
         (["runs", "other.npz"], "cannot be compared: they have 150 and 3 samples"),
         (["runs", "--index", "gap"], "index='gap' is unknown"),
         (["runs", "--metric", "taxi"], "metric"),
+        (["runs", "--metric", "cosine", "--index", "dunn,s_dbw"], "'s_dbw' has no metric='cosine'"),
         (["runs", "--truth", "short.csv"], "3 known labels for 150 samples"),
         (["runs", "--truth", "runs/0/space.npy"], "one label for each point"),
         (["bare.csv", "bare2.csv"], "none of the runs has a space"),
@@ -174,9 +182,21 @@ def test_same_run_twice_is_noted(kindset, runs):
     assert "are the same partition in the same space" in err.replace("\n", " ")
 
 
-def test_notes_name_their_index(kindset, runs):
-    _, _, err = kindset("compare", runs, "--index", "silhouette,davies_bouldin")
-    assert "Davies-Bouldin: There are only" in err.replace("\n", " ")
+def test_notes_name_their_index_unless_all_say_them(kindset, runs):
+    np.savez("one.npz", labels=np.zeros(150, dtype=int), embedding=X)
+    _, _, err = kindset("compare", runs, "one.npz", "--index", "silhouette,davies_bouldin")
+    err = err.replace("\n", " ")
+    assert err.count("There are only") == 1
+    assert "Bouldin: There are only" not in err
+    assert "Davies-Bouldin: " in err
+
+
+def test_three_indices_rank_runs_unless_others_are_named(kindset, runs):
+    told = json.loads(kindset("compare", runs, "--json")[1])
+    assert set(told["rankings"]) == {"silhouette", "calinski_harabasz", "davies_bouldin"}
+    assert told["best"] == told["consensus"][0]["run"]
+    assert set(json.loads(kindset("compare", runs, "--metric", "cosine", "--json")[1])
+               ["rankings"]) == {"silhouette"}  # fmt: skip
 
 
 def test_all_indices_fit_a_terminal(kindset, runs, monkeypatch):

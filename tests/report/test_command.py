@@ -51,7 +51,7 @@ def test_truth_is_shown_beside(kindset, runs, folder):
     assert code == 0, err
     page = (folder / "report.html").read_text()
     assert "ACC" in page
-    assert "The same by Dunn" in page
+    assert "By Dunn alone" in page
 
 
 def cautions(path):
@@ -137,7 +137,7 @@ def test_wrong_input(kindset, runs, folder, arguments, message):
 
 def ranking(kindset, folder, *options):
     """Return the scores of the report's ranking, or None if there is none."""
-    code, _, err = kindset("report", "runs", "--force", *options)
+    code, _, err = kindset("report", "runs", "--force", "--index", "silhouette", *options)
     assert code == 0, err
     page = (folder / "report.html").read_text()
     return re.findall(r'data-value="([-\d.]+)"', page) if "Ranking by" in page else None

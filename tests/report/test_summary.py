@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from report_runs import feature_run, image_run, merging_run, survey_run
 from sklearn.datasets import load_digits
@@ -54,8 +55,8 @@ def test_the_comparison_decides_which_run_leads():
     (summary,) = summarise(runs, Ranking())
     assert summary.lead.run.name == "right"
     assert (
-        "“right” comes first among 2 clusterings, by Silhouette in 2 different spaces"
-        in told(summary)["Found"]
+        "“right” comes first among 2 clusterings, by Silhouette, Calinski-Harabasz and "
+        "Davies-Bouldin in 2 different spaces" in told(summary)["Found"]
     )
     assert any("only 2 clusterings" in note for note in summary.notes)
 
@@ -67,6 +68,9 @@ def test_the_words_on_the_spaces_follow_what_happened():
     (one_dropped,) = summarise(runs, Ranking())
     words = how_ranked(one_dropped.comparison)
     assert "Dropped were 1 space without visible groups. Those that rank" in words
+    assert "This was done by 3 indices" in words
+    (by_one,) = summarise(runs, Ranking(["silhouette"]))
+    assert "indices" not in how_ranked(by_one.comparison)
     runs[1] = replace(runs[1], space=heaps**3)
     (all_kept,) = summarise(runs, Ranking())
     assert "All spaces were kept. Those that rank" in how_ranked(all_kept.comparison)
@@ -83,7 +87,7 @@ def test_the_words_on_the_spaces_follow_what_happened():
 
 def test_the_rivals_of_the_first_are_those_that_follow():
     runs = [image_run(k, 0, d) for k in (8, 10, 12) for d in (10, 20)]
-    (summary,) = summarise(runs, Ranking())
+    (summary,) = summarise(runs, Ranking(["silhouette"]))
     evaluation = summary.comparison.evaluations["silhouette"]
     ordered = [run.run.name for run in summary.runs]
     intervals = [[1, 5], [2, 2], [3, 4], [1, 5], [5, 6], [6, 6]]
@@ -95,6 +99,32 @@ def test_the_rivals_of_the_first_are_those_that_follow():
     assert sentence in told(summary)["How sure"]
 
 
+def test_several_indices_decide_by_the_mean_of_their_ranks():
+    runs = [image_run(k, 0, d) for k in (8, 10, 12) for d in (10, 20)]
+    (summary,) = summarise(runs, Ranking())
+    comparison = summary.comparison
+    table = comparison.consensus()
+    indices = list(comparison.evaluations)
+    ranks = pd.DataFrame({name: comparison.ranking(name)["rank"] for name in indices})
+    assert indices == ["silhouette", "calinski_harabasz", "davies_bouldin"]
+    assert [run.run.name for run in summary.runs] == list(table.index)
+    for name, row in table.iterrows():
+        places = [
+            1 + (means < means[name] - 1e-9).sum() + ((means - means[name]).abs() < 1e-9).sum() / 2
+            - 0.5
+            for means in (ranks.drop(columns=out).mean(axis=1) for out in ([], *indices))
+        ]  # fmt: skip
+        assert row["place"] == places[0]
+        assert (row["place_low"], row["place_high"]) == (min(places), max(places))
+    lead = table.iloc[0]
+    sentence = told(summary)["How sure"]
+    assert f"number {lead['place']:g} of 6 by the mean rank of 3 indices" in sentence
+    assert f"({lead['silhouette']:g} by Silhouette, " in sentence
+    for name in table.index[1:]:
+        rival = f"“{name}”" in sentence.split("when one of them is left out")[1]
+        assert rival == (table.loc[name, "place_low"] <= lead["place_high"])
+
+
 def test_the_likelihood_decides_among_mixtures():
     runs = [survey_run("god", 2), survey_run("god", 3)]
     (summary,) = summarise(runs, Ranking())
@@ -103,7 +133,9 @@ def test_the_likelihood_decides_among_mixtures():
     words = told(summary)
     assert words["What"].startswith("944 respondents, 6 questions. 944 voters")
     assert "ICL is 17,100; the next, “god-k2”, has 17,190" in words["Found"]
-    assert "A second opinion: it is number 2 of 2 by Silhouette." in words["How sure"]
+    assert "A second opinion: it is number 2 of 2 by the mean rank of 3" in words["How sure"]
+    (by_one,) = summarise(runs, Ranking(["silhouette"]))
+    assert "A second opinion: it is number 2 of 2 by Silhouette." in told(by_one)["How sure"]
     assert "probability of" in words["How sure"]
     assert summary.notes == []
 
@@ -217,7 +249,9 @@ def test_many_samples_are_scored_by_some(monkeypatch):
     labels, space = blobs()
     runs = [Run(labels, space, name="a"), Run(labels % 2, space**2, name="b")]
     (summary,) = summarise(runs, Ranking())
-    assert "The scores are estimated from 20 of the 60 samples." in summary.notes
+    assert "Silhouettes are estimated from 20 of the 60 samples." in summary.notes
+    sizes = {name: one.sample_size for name, one in summary.comparison.evaluations.items()}
+    assert sizes == {"silhouette": 20, "calinski_harabasz": None, "davies_bouldin": None}
     (exact,) = summarise(runs, Ranking(indices=["dunn"]))
     assert not any("estimated" in note for note in exact.notes)
 

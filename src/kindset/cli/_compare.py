@@ -46,7 +46,7 @@ from kindset.runs import load_runs
 def compare(
     runs: Runs,
     *,
-    index: Indices = "silhouette",
+    index: Indices = None,
     metric: Metric = "euclidean",
     truth: Truth = None,
     out: Annotated[
@@ -113,6 +113,7 @@ def _facts(comparison: Comparison) -> dict[str, Any]:
     told: dict[str, Any] = {
         "rankings": {name: _records(comparison.ranking(name)) for name in comparison.evaluations},
         "spaces": {name: _spaces(comparison, name) for name in comparison.evaluations},
+        "consensus": _records(comparison.consensus()),
         "best": str(comparison.consensus().index[0]),
     }
     if agreement is not None:
@@ -152,16 +153,32 @@ def show_comparison(comparison: Comparison) -> None:
         console.print(_ranking_table(comparison, name))
         console.print(f"{_spaces_sentence(comparison, name)}\n", highlight=False)
     if len(comparison.evaluations) > 1:
-        consensus = comparison.consensus()
-        short = {name: index.short for name, index in INDICES.items()} | {"mean_rank": "mean"}
-        columns = {short[str(name)]: [f"{v:.3g}" for v in consensus[name]] for name in consensus}
-        cells = {"run": [str(run) for run in consensus.index], **columns}
-        console.print(_table("Consensus: rank by each index", cells))
+        show_consensus(comparison)
     agreement = comparison.agreement()
     if agreement is not None:
         columns = {str(name): [f"{v:.2f}" for v in agreement[name]] for name in agreement}
         cells = {"strategy": [f"{index}, {how}" for index, how in agreement.index], **columns}
         console.print(_table("Rank correlation with the known labels (Spearman)", cells))
+
+
+def show_consensus(comparison: Comparison) -> None:
+    """Print the ranks by several indices, the place that their mean gives, and known labels."""
+    consensus = comparison.consensus()
+    details = comparison.ranking(next(iter(comparison.evaluations))).loc[consensus.index]
+    cells = {
+        "place": [f"{place:g}" for place in consensus["place"]],
+        "run": [str(run) for run in consensus.index],
+        "K": [str(k) for k in details["clusters"]],
+    }
+    for name in comparison.evaluations:
+        cells[INDICES[name].short] = [f"{rank:g}" for rank in consensus[name]]
+    cells["mean"] = [f"{rank:.3g}" for rank in consensus["mean_rank"]]
+    bounds = zip(consensus["place_low"], consensus["place_high"], strict=True)
+    cells["range"] = [f"{low:g}–{high:g}" for low, high in bounds]
+    cells |= _known(details)
+    console = Console()
+    console.print(_table("Consensus: rank by each index, and place by their mean", cells))
+    console.print("range: places with one index left out.\n", style="dim")
 
 
 def _legend(comparison: Comparison) -> str:
@@ -206,10 +223,16 @@ def _ranking_table(comparison: Comparison, name: str) -> Table:
         if strategy in ranking:
             ranks = ranking[strategy].round(12).rank(ascending=False)
             cells[heading] = ["–" if np.isnan(rank) else f"{rank:g}" for rank in ranks]
-    for measure in TRUTHS:
-        if measure in ranking:
-            cells[measure.upper()] = [f"{value:.2f}" for value in ranking[measure]]
-    return _table(f"{INDICES[name].title}{direction}", cells)
+    return _table(f"{INDICES[name].title}{direction}", cells | _known(ranking))
+
+
+def _known(ranking: pd.DataFrame) -> dict[str, list[str]]:
+    """Return the columns of what was measured with known labels."""
+    return {
+        measure.upper(): [f"{value:.2f}" for value in ranking[measure]]
+        for measure in TRUTHS
+        if measure in ranking
+    }
 
 
 def _table(title: str, cells: dict[str, list[str]]) -> Table:
@@ -247,9 +270,10 @@ def _write(comparison: Comparison, folder: Path) -> None:
         }
         for kind, display in figures.items():
             save_figure(display.figure_, folder / f"{kind}-{name}")
-    best = next(iter(comparison.evaluations.values()))
-    labels = comparison.runs[best.best_].labels
-    spaces = SpacesDisplay.from_evaluation(best, comparison.spaces, labels)
+    best = comparison.consensus().index[0]
+    (labels,) = (run.labels for run in comparison.runs if run.name == best)
+    evaluation = next(iter(comparison.evaluations.values()))
+    spaces = SpacesDisplay.from_evaluation(evaluation, comparison.spaces, labels)
     save_figure(spaces.plot().figure_, folder / "spaces")
     if comparison.truth is not None:
         display = AssignmentDisplay.from_predictions(comparison.truth, labels)

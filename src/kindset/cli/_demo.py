@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 
 from kindset.cli import _survey
 from kindset.cli._clustering import Clusterer
-from kindset.cli._compare import show_comparison
+from kindset.cli._compare import show_consensus
 from kindset.cli._methods import Setting
 from kindset.cli._options import Debug, Force, Jobs
 from kindset.cli._samples import Samples
@@ -34,7 +34,9 @@ SETTINGS = [
     *(Setting("kmeans", k) for k in (8, 10, 12)),
     *(Setting("kmeans", 10, embedding=space) for space in ("pca:5", "pca:20")),
     *(Setting("gmm", 10, seed, "pca:20") for seed in (0, 1)),
+    Setting("gmm", 12, embedding="pca:20"),
     *(Setting("kmeans", 10, seed, "autoencoder:10") for seed in (0, 1)),
+    Setting("gmm", 10, embedding="autoencoder:10"),
     Setting("gmm", 10, embedding="autoencoder:5"),
     *(Setting("unmasking", k) for k in (8, 10, 12)),
     Setting("unmasking", 10, 1),
@@ -66,9 +68,7 @@ def demo(
     clusterer = _digits(jobs)
     digits = finish(out, [clusterer.job(setting) for setting in SETTINGS], say=say)
     say("\n3. Which to trust? The ranking does not see the true digits; NMI, ACC and ARI do.\n")
-    show_comparison(
-        compare_runs(digits, ["silhouette"], truth=clusterer.samples.truth, n_jobs=jobs)
-    )
+    show_consensus(compare_runs(digits, truth=clusterer.samples.truth, n_jobs=jobs))
     page = out / "report.html"
     write_report([*surveys, *digits], page, title="Kindset demo")
     say(f"\n4. Everything on one page: {page.resolve()}")

@@ -51,10 +51,11 @@ Runs = Annotated[
     ),
 ]
 Indices = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--index",
         help=f"What ranks the runs: one or more of {', '.join(INDICES)}, comma-separated.",
+        show_default="silhouette, calinski_harabasz and davies_bouldin",
     ),
 ]
 Metric = Annotated[str, typer.Option("--metric", help="euclidean or cosine.")]
@@ -95,8 +96,10 @@ def read_names(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
-def read_indices(text: str) -> list[str]:
-    """Read a comma-separated list of indices."""
+def read_indices(text: str | None) -> list[str] | None:
+    """Read a comma-separated list of indices; None stays as it is."""
+    if text is None:
+        return None
     names = read_names(text)
     if not names:
         raise InputError(f"--index must name one or more of {', '.join(INDICES)}.")

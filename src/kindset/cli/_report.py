@@ -33,7 +33,7 @@ def report(
         str | None,
         typer.Option("--title", help="Heading of the page.", show_default="the names of the data"),
     ] = None,
-    index: Indices = "silhouette",
+    index: Indices = None,
     metric: Metric = "euclidean",
     truth: Truth = None,
     bootstrap: Bootstrap = 0,

@@ -1,8 +1,7 @@
 """Ranking of runs: from folders and files to tables, with or without known labels."""
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +18,12 @@ from kindset.evaluation import (
     normalized_mutual_info,
 )
 from kindset.evaluation._labels import Noise, encode_labels
+from kindset.evaluation._spaces import check_metric
 from kindset.exceptions import InputError
 from kindset.runs import Run, SharedSpaces, check_same_data
+
+_USUAL = ("silhouette", "calinski_harabasz", "davies_bouldin")
+# Those of the main text of the ACE paper. None is right everywhere, so that several decide.
 
 STRATEGIES = ("ace", "rank_average", "pooled", "paired")
 Measure = Callable[[ArrayLike, ArrayLike], float]
@@ -86,16 +89,37 @@ class Comparison:
         return measure(self.truth[covered], codes[covered])
 
     def consensus(self) -> pd.DataFrame:
-        """Return the rank of every run by every index, best average first."""
+        """Return the rank of every run by every index, the best mean rank first.
+
+        Returns
+        -------
+        consensus : DataFrame
+            A column for each index; their mean; the place that it gives; and the lowest and the
+            highest place with one index left out.
+        """
         ranks = pd.DataFrame({name: self.ranking(name)["rank"] for name in self.evaluations})
-        ranks["mean_rank"] = ranks.mean(axis=1)
-        return ranks.sort_values("mean_rank", kind="stable")
+        table = ranks.copy()
+        table["mean_rank"] = ranks.mean(axis=1)
+        table["place"] = _places(table["mean_rank"])
+        left_out = [ranks.drop(columns=name) for name in ranks] if len(ranks.columns) > 1 else []
+        places = pd.concat(
+            [table["place"], *(_places(others.mean(axis=1)) for others in left_out)], axis=1
+        )
+        table["place_low"], table["place_high"] = places.min(axis=1), places.max(axis=1)
+        return table.sort_values("mean_rank", kind="stable")
 
     def agreement(self) -> pd.DataFrame | None:
-        """Return the rank correlation of every strategy with the truth, by index."""
+        """Return the rank correlation of every strategy with the truth, by index.
+
+        The consensus comes first if there are several indices.
+        """
         if self.truth is None or len(self.runs) < 3:
             return None
         rows = {}
+        if len(self.evaluations) > 1:
+            known = self.ranking(next(iter(self.evaluations)))
+            standing = -self.consensus()["mean_rank"].reindex(known.index)
+            rows["all", "mean_rank"] = {name: correlation(standing, known[name]) for name in TRUTHS}
         for index in self.evaluations:
             table = self.ranking(index)
             for strategy in STRATEGIES:
@@ -106,6 +130,11 @@ class Comparison:
         return pd.DataFrame.from_dict(rows, orient="index")
 
 
+def _places(mean_ranks: "pd.Series[float]") -> "pd.Series[float]":
+    """Return places from 1; those that tie, but for rounding, share the mean."""
+    return mean_ranks.round(9).rank()
+
+
 def is_varied(evaluation: AdaptiveEvaluation) -> bool:
     """Whether there are several spaces to leave one out of, or points were resampled."""
     return bool(evaluation.kept_.sum() > 1 or evaluation.n_bootstrap)
@@ -113,7 +142,7 @@ def is_varied(evaluation: AdaptiveEvaluation) -> bool:
 
 def compare_runs(
     runs: Sequence[Run],
-    indices: Sequence[str],
+    indices: Sequence[str] | None = None,
     *,
     truth: NDArray[np.int64] | None = None,
     raw: NDArray[Any] | None = None,
@@ -125,14 +154,16 @@ def compare_runs(
     ----------
     runs : sequence of Run
         At least two, at least one of them with a space.
-    indices : sequence of str
-        Names of indices.
+    indices : sequence of str, optional
+        Names of indices; by default the silhouette, Calinski and Harabasz's, and Davies and
+        Bouldin's, as far as they have the metric.
     truth : ndarray of shape (n_samples,), default=None
         Known labels, only to report beside the ranking.
     raw : ndarray of shape (n_samples, n_features), default=None
         The input data, to score in beside.
     **parameters
-        Other parameters of `AdaptiveEvaluation`.
+        Other parameters of `AdaptiveEvaluation`. `sample_size` is for indices that need all pairs
+        of points; the others take all points.
     """
     if len(runs) < 2:
         raise InputError("a comparison needs at least two runs.")
@@ -146,19 +177,29 @@ def compare_runs(
     space_names = [_space_name(runs, owner, number) for number in range(len(spaces))]
     _note_repeats(runs, owner)
     evaluations = {}
-    for index in indices:
-        with _named_notes(index if len(indices) > 1 else None):
+    notes: dict[str, list[warnings.WarningMessage]] = {}
+    for index in indices or usual_indices(check_metric(parameters.get("metric", "euclidean"))):
+        with warnings.catch_warnings(record=True) as notes[index]:
+            warnings.simplefilter("always")
             evaluations[index] = _evaluation(index, parameters).fit(
                 spaces, partitions, raw=raw, names=[run.name for run in runs],
                 space_names=space_names,
             )  # fmt: skip
+    _pass_on(notes)
     noise = parameters.get("noise", "error")
     return Comparison(list(runs), spaces, owner, evaluations, truth, noise)
+
+
+def usual_indices(metric: str) -> list[str]:
+    """Return the indices that rank runs if none is asked for."""
+    return [name for name in _USUAL if metric in INDICES[name].metrics]
 
 
 def _evaluation(index: str, parameters: dict[str, Any]) -> AdaptiveEvaluation:
     evaluation = AdaptiveEvaluation(index=index, **parameters)
     known = INDICES.get(index)
+    if known is not None and known.needs == "statistics":
+        evaluation.sample_size = None
     if evaluation.n_bootstrap > 0 and known is not None and known.contributions is None:
         warnings.warn(
             f"{known.title} is not a sum over points and cannot be bootstrapped: its ranges come "
@@ -181,16 +222,15 @@ def _note_repeats(runs: Sequence[Run], owner: Sequence[int]) -> None:
             )
 
 
-@contextmanager
-def _named_notes(index: str | None) -> Iterator[None]:
-    """Put the name of an index before the warnings that come from it."""
-    with warnings.catch_warnings(record=True) as notes:
-        warnings.simplefilter("always")
-        yield
-    known = INDICES.get(index or "")
-    for note in notes:
-        said = str(note.message) if known is None else f"{known.title}: {note.message}"
-        warnings.warn(said, note.category, stacklevel=4)
+def _pass_on(notes: dict[str, list[warnings.WarningMessage]]) -> None:
+    """Repeat the warnings, each once, with the names of the indices unless it comes from all."""
+    sources: dict[tuple[str, type[Warning]], list[str]] = {}
+    for index, own in notes.items():
+        for note in own:
+            sources.setdefault((str(note.message), note.category), []).append(INDICES[index].title)
+    for (message, category), titles in sources.items():
+        by = "" if len(titles) == len(notes) else f"{', '.join(titles)}: "
+        warnings.warn(f"{by}{message}", category, stacklevel=3)
 
 
 def _distinct_spaces(runs: Sequence[Run]) -> tuple[list[NDArray[Any]], list[int]]:

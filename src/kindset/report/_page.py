@@ -23,13 +23,13 @@ from kindset.evaluation._spaces import check_metric
 from kindset.exceptions import InputError
 from kindset.report import _charts, _comparison_charts
 from kindset.report._checked import printable
-from kindset.report._comparison import is_varied
+from kindset.report._comparison import is_varied, usual_indices
 from kindset.report._images import Sample
 from kindset.report._part_charts import PART_CHARTS
 from kindset.report._prose import how_ranked, tell
 from kindset.report._sections import SECTIONS
 from kindset.report._sprites import make_sheet
-from kindset.report._summary import DataSummary, Ranking, rank_table, summarise
+from kindset.report._summary import DataSummary, Ranking, rank_table, standing_of, summarise
 from kindset.report._tree_chart import merge_tree
 from kindset.runs import Run
 
@@ -43,7 +43,7 @@ def write_report(
     path: str | os.PathLike[str],
     *,
     title: str | None = None,
-    indices: Sequence[str] = ("silhouette",),
+    indices: Sequence[str] | None = None,
     metric: str = "euclidean",
     noise: str = "drop",
     truth: ArrayLike | None = None,
@@ -64,8 +64,9 @@ def write_report(
         The file; an earlier one is replaced in one step.
     title : str, optional
         Heading of the page; by default the names of the data.
-    indices : sequence of str, default=("silhouette",)
-        What ranks the runs: names from `kindset.evaluation.INDICES`.
+    indices : sequence of str, optional
+        What ranks the runs: names from `kindset.evaluation.INDICES`. If there are several, the mean
+        rank decides; by default the silhouette, Calinski and Harabasz's, and Davies and Bouldin's.
     metric : {"euclidean", "cosine"}, default="euclidean"
         How the indices measure distance.
     noise : {"drop", "singletons", "error"}, default="drop"
@@ -102,6 +103,8 @@ def write_report(
     runs = list(runs)
     if not runs:
         raise InputError("a report needs at least one run.")
+    if indices is None:
+        indices = usual_indices(check_metric(metric))
     indices = [indices] if isinstance(indices, str) else list(indices)
     if not indices:
         raise InputError(f"indices must name one or more of {', '.join(INDICES)}.")
@@ -176,6 +179,7 @@ def _environment() -> Environment:
         is_varied=is_varied,
         rank_table=rank_table,
         sections=SECTIONS,
+        standing_of=standing_of,
         tell=tell,
         zip=zip,
     )

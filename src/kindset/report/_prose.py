@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import pandas as pd
+
 from kindset.evaluation import INDICES
 from kindset.report._comparison import Comparison, is_varied
 from kindset.report._summary import DataSummary, RunSummary
@@ -26,12 +28,15 @@ _DROPPED = {
 }
 
 
+_NOTHING_TOLD = "spaces that tell no runs apart"
+
+
 def how_ranked(comparison: Comparison) -> str:
     """Say how the scores in the spaces became one ranking, as it happened."""
     if len(comparison.spaces) == 1:
         return (
-            "The runs share one space, so their scores in it can be compared as they are. No "
-            "labels were used."
+            "The runs share one space, so their scores in it can be compared as they are. "
+            f"{_several(comparison)}No labels were used."
         )
     evaluation = next(iter(comparison.evaluations.values()))
     counts = {status: int((evaluation.status_ == status).sum()) for status in _DROPPED}
@@ -44,7 +49,19 @@ def how_ranked(comparison: Comparison) -> str:
             "scores decided."
         )
     return (
-        f"Every clustering was scored in every run's space. {became} {decided} No labels were used."
+        f"Every clustering was scored in every run's space. {became} {decided} "
+        f"{_several(comparison)}No labels were used."
+    )
+
+
+def _several(comparison: Comparison) -> str:
+    """Say what becomes of the rankings by several indices."""
+    n = len(comparison.evaluations)
+    if n == 1:
+        return ""
+    return (
+        f"This was done by {n} indices, which see different things in a good clustering, and the "
+        "mean of the ranks decides. "
     )
 
 
@@ -132,6 +149,8 @@ def _seeds(data: DataSummary) -> str:
 
 
 def _rank_sentence(data: DataSummary, comparison: Comparison) -> str:
+    if len(comparison.evaluations) > 1:
+        return _place_sentence(data, comparison)
     index, evaluation = next(iter(comparison.evaluations.items()))
     table = comparison.ranking(index)
     row = table.loc[data.lead.run.name]
@@ -139,25 +158,46 @@ def _rank_sentence(data: DataSummary, comparison: Comparison) -> str:
     if data.by_likelihood:
         return f"A second opinion: it is number {place}."
     if not is_varied(evaluation):
-        alone = "one space alone" if evaluation.kept_.any() else "spaces that tell no runs apart"
+        alone = "one space alone" if evaluation.kept_.any() else _NOTHING_TOLD
         return f"It is number {place}; {alone} cannot tell how sure that is."
     checks = []
     if evaluation.kept_.sum() > 1:
         checks.append("spaces are left out")
     if evaluation.n_bootstrap:
         checks.append("points are drawn anew")
-    when = f"when {' and '.join(checks)}"
+    bounds = table[["rank_low", "rank_high"]]
+    return _steadiness(data, place, bounds, f"when {' and '.join(checks)}")
+
+
+def _place_sentence(data: DataSummary, comparison: Comparison) -> str:
+    """Say where a run stands by several indices, together and one by one."""
+    consensus = comparison.consensus()
+    row = consensus.loc[data.lead.run.name]
+    n_indices = len(comparison.evaluations)
+    place = f"{row['place']:g} of {len(consensus)} by the mean rank of {n_indices} indices"
+    each = enumerate_words([
+        f"{row[index]:g} by {INDICES[index].title}" for index in comparison.evaluations
+    ])  # fmt: skip
+    if data.by_likelihood:
+        return f"A second opinion: it is number {place} ({each})."
+    if not any(evaluation.kept_.any() for evaluation in comparison.evaluations.values()):
+        return f"It is number {place}; {_NOTHING_TOLD} cannot tell how sure that is."
+    bounds = consensus[["place_low", "place_high"]]
+    return _steadiness(data, f"{place} ({each})", bounds, "when one of them is left out")
+
+
+def _steadiness(data: DataSummary, place: str, bounds: pd.DataFrame, when: str) -> str:
+    """Say between which ranks the first run stays, and which others reach them."""
+    low, high = bounds.loc[data.lead.run.name]
     rivals = [
         f"“{name}”"
-        for name in table.index
-        if name != data.lead.run.name and table.loc[name, "rank_low"] <= row["rank_high"]
+        for name, (lowest, _) in zip(bounds.index, bounds.to_numpy(), strict=True)
+        if name != data.lead.run.name and lowest <= high
     ]
-    if row["rank_high"] == 1 and not rivals:
+    if high == 1 and not rivals:
         return f"It is number {place}, and stays so {when}."
-    sentence = (
-        f"It is number {place}, and stays between {row['rank_low']:g} and {row['rank_high']:g} "
-        f"{when}"
-    )
+    stays = "there" if low == high else f"between {low:g} and {high:g}"
+    sentence = f"It is number {place}, and stays {stays} {when}"
     if not rivals:
         return f"{sentence}."
     return f"{sentence}; {enumerate_words(rivals, 4)} may be as good."

@@ -4,6 +4,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -16,7 +17,7 @@ from kindset.evaluation._labels import Noise
 from kindset.evaluation._spaces import Metric
 from kindset.exceptions import InputError
 from kindset.report._checked import known_scalars, listed, printable, text
-from kindset.report._comparison import Comparison, compare_runs
+from kindset.report._comparison import Comparison, compare_runs, usual_indices
 from kindset.report._known import doubts
 from kindset.report._provenance import Provenance, read_provenance
 from kindset.report._sections import read_parts
@@ -91,7 +92,7 @@ class DataSummary:
 class Ranking:
     """How to rank the runs: the parameters of `write_report` that a comparison takes."""
 
-    indices: Sequence[str] = ("silhouette",)
+    indices: Sequence[str] = field(default_factory=partial(usual_indices, "euclidean"))
     metric: Metric = "euclidean"
     noise: Noise = "drop"
     truth: NDArray[Any] | None = None
@@ -251,7 +252,7 @@ def _compare(runs: list[Run], ranking: Ranking) -> tuple[Comparison | None, list
     sampled = len(runs[0]) > _SAMPLED_FROM and _can_sample(ranking)
     if sampled:
         parameters["sample_size"] = _SAMPLE
-        notes.append(f"The scores are estimated from {_SAMPLE:,} of the {len(runs[0]):,} samples.")
+        notes.append(f"Silhouettes are estimated from {_SAMPLE:,} of the {len(runs[0]):,} samples.")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -279,7 +280,8 @@ def _cautions(caught: list[warnings.WarningMessage], comparison: Comparison) -> 
 
 def _can_sample(ranking: Ranking) -> bool:
     return ranking.n_bootstrap == 0 and all(
-        INDICES[index].sampled is not None for index in ranking.indices
+        INDICES[index].sampled is not None or INDICES[index].needs == "statistics"
+        for index in ranking.indices
     )
 
 
@@ -363,6 +365,15 @@ def _stability(runs: Sequence[Run]) -> list[Stability]:
             Stability(method, k, len(members), float(np.mean(pairs)), float(np.min(pairs)))
         )
     return sorted(found, key=lambda s: -s.agreement)
+
+
+def standing_of(comparison: Comparison) -> "pd.Series[float]":
+    """Return one number for each run, larger for the better, and what it is called."""
+    if len(comparison.evaluations) == 1:
+        (index,) = comparison.evaluations
+        return comparison.ranking(index)["ace"].rename(f"{INDICES[index].title} score")
+    behind = len(comparison.runs) - comparison.consensus()["mean_rank"]
+    return behind.rename("runs ranked behind it, on average")
 
 
 def rank_table(comparison: Comparison, index: str) -> pd.DataFrame:
