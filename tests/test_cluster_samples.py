@@ -503,6 +503,9 @@ def test_what_other_settings_left_is_not_taken_up(kindset, pictures, folder):
     assert code == 0, err
     assert "Going on" not in err
     assert not list(folder.glob(".*"))
+    assert "The training was too short" in " ".join(err.split())
+    (note,) = [one for one in Run.load("run").details["notes"] if "too short" in one]
+    assert note.endswith("raise max_epochs.")
 
 
 @pytest.mark.parametrize("method", ["dti-kmeans", "dti-gmm", "unmasking", "kmeans", "gmm"])
