@@ -90,6 +90,29 @@ def test_cluster_and_predict(kindset, survey, folder):
     assert out.splitlines()[0] == "row,segment,p1,p2"
 
 
+def test_respondents_answer_in_the_words_of_the_levels(kindset, survey, folder):
+    table = pd.read_csv(survey)
+    words = ["never", "seldom", "often", "always"]
+    for column in ("q0", "q1"):
+        table[column] = pd.Categorical(table[column], categories=words, ordered=True)
+    codes = table["q2"].map({word: code for code, word in enumerate(words, 1)})
+    table["q2"] = codes.astype("float32")
+    table["q3"] = table["q3"].map({word: code for code, word in enumerate(words, 1)})
+    table.drop(columns=["who", "w"]).to_parquet("mixed.parquet")
+    code, _, err = kindset("cluster", "mixed.parquet", "-m", "god", "-k", 2, "--starts", 2)
+    assert code == 0, err
+    told = Run.load("mixed-god").details["survey"]
+    levels = [set(question["levels"]) for question in told["questions"]]
+    assert levels == [set(words)] * 2 + [{"1", "2", "3", "4"}] * 2
+    people = [person for segment in told["typical"] for person in segment] + told["uncertain"]
+    for person in people:
+        assert all(
+            answer is None or answer in known
+            for answer, known in zip(person["answers"], levels, strict=True)
+        )
+    assert all(people[0]["answers"])
+
+
 def test_selection_with_json(kindset, survey, folder):
     code, out, _ = kindset(
         "cluster", survey, "--method", "bos", "-k", "2:3", *OPTIONS, "--json", "--out", "result"

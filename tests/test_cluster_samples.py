@@ -121,13 +121,83 @@ def test_a_sweep_is_about_one_data_set(kindset, table, folder):
     assert (folder / "sweep" / "my.kindset-work").exists()
 
 
+def sweep(kindset, method, k, *more):
+    """Cluster into one folder of runs; return what is printed beside the result."""
+    arguments = ("cluster", "rows.csv", "-m", method, "-k", k, *COLUMNS, "--out", "sweep")
+    code, _, err = kindset(*arguments, *more)
+    assert code == 0, err
+    return err
+
+
+def held(folder):
+    return sorted(run.name for run in load_runs([folder / "sweep"]))
+
+
+def test_several_methods_go_into_one_folder(kindset, table, folder):
+    sweep(kindset, "kmeans", "2:3")
+    sweep(kindset, "gmm", "2:3")
+    sweep(kindset, "kmeans", "2:3", "--scale", "standard")
+    names = [
+        "gmm K=2 s0", "gmm K=3 s0", "kmeans K=2 s0", "kmeans K=3 s0",
+        "standard kmeans K=2 s0", "standard kmeans K=3 s0",
+    ]  # fmt: skip
+    assert held(folder) == names
+    assert sweep(kindset, "kmeans", "2:3").count("there already") == 2
+    err = sweep(kindset, "gmm", "2:3", "--force")
+    assert err.count("in place of an earlier one") == 2
+    assert held(folder) == names, "made again, and the others kept"
+
+
+def test_one_more_run_goes_into_a_folder_of_runs(kindset, table, folder):
+    sweep(kindset, "kmeans", "2:3")
+    arguments = ("cluster", "rows.csv", "-m", "ward", "-k", 3, *COLUMNS, "--out", "sweep")
+    for more in ((), ("--force",)):
+        code, out, err = kindset(*arguments, *more)
+        assert code == 0, err
+        assert "Written to sweep/ward-k3-seed0/" in out
+        assert held(folder) == ["kmeans K=2 s0", "kmeans K=3 s0", "ward K=3 s0"]
+    table.iloc[:80].to_csv("rows.csv", index=False)
+    code, _, err = kindset(*arguments)
+    assert code == 2
+    assert "holds runs of other data" in err
+
+
+def test_several_runs_do_not_mix_with_a_single_one(kindset, table, folder):
+    arguments = ("cluster", "rows.csv", "-m", "kmeans", *COLUMNS, "--out", "sweep")
+    assert kindset(*arguments, "-k", 4)[0] == 0
+    code, _, err = kindset(*arguments, "-k", "2:3")
+    assert code == 2
+    assert "sweep exists already" in err
+    sweep(kindset, "kmeans", "2:3", "--force")
+    assert held(folder) == ["kmeans K=2 s0", "kmeans K=3 s0"]
+
+
+def test_replaced_data_do_not_mix_after_an_interrupt(kindset, table, folder, monkeypatch, ctrl_c):
+    sweep(kindset, "kmeans", "2:3")
+    table.iloc[:80].to_csv("rows.csv", index=False)
+    build = _methods.Method.build
+
+    def interrupt(self, setting, *, verbose, **options):
+        if setting.k == 5 and verbose:
+            raise KeyboardInterrupt
+        return build(self, setting, verbose=verbose, **options)
+
+    monkeypatch.setattr(_methods.Method, "build", interrupt)
+    arguments = ("cluster", "rows.csv", "-m", "kmeans", "-k", "4:5", *COLUMNS, "--out", "sweep")
+    assert kindset(*arguments, "--force")[0] == 130
+    assert held(folder) == ["kmeans K=4 s0"]
+    monkeypatch.setattr(_methods.Method, "build", build)
+    assert sweep(kindset, "kmeans", "4:5").count("there already") == 1
+    assert {len(run) for run in load_runs([folder / "sweep"])} == {80}
+
+
 def test_other_labels_or_ids_are_not_taken_for_the_same(kindset, table, folder):
     arguments = ("cluster", "rows.csv", "-m", "kmeans", "-k", "2:3", "--out", "sweep")
     without = ("--exclude", "who,kind")
     assert kindset(*arguments, *without)[0] == 0
     code, out, err = kindset(*arguments, *COLUMNS, "--json")
     assert code == 0
-    assert err.count("there already") == 0
+    assert err.count("in place of an earlier one") == 2
     assert "ACC" in json.loads(out)["runs"][0]
 
 
@@ -433,6 +503,9 @@ def test_what_other_settings_left_is_not_taken_up(kindset, pictures, folder):
     assert code == 0, err
     assert "Going on" not in err
     assert not list(folder.glob(".*"))
+    assert "The training was too short" in " ".join(err.split())
+    (note,) = [one for one in Run.load("run").details["notes"] if "too short" in one]
+    assert note.endswith("raise max_epochs.")
 
 
 @pytest.mark.parametrize("method", ["dti-kmeans", "dti-gmm", "unmasking", "kmeans", "gmm"])

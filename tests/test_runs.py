@@ -18,7 +18,7 @@ from sklearn.cluster import DBSCAN, KMeans
 
 from kindset import OrdinalMixture
 from kindset.exceptions import InputError
-from kindset.runs import Run, can_store, check_same_data, fingerprint, load_runs
+from kindset.runs import Run, can_store, check_same_data, distinct_names, fingerprint, load_runs
 
 LABELS = np.array([0, 0, 1, 1, 2])
 SPACE = np.arange(10.0).reshape(5, 2)
@@ -309,6 +309,31 @@ class TestForeign:
             np.savez(tmp_path / name / "result.npz", labels=LABELS)
         runs = load_runs([tmp_path / "a" / "result.npz", tmp_path / "b" / "result.npz"])
         assert [run.name for run in runs] == ["result (a)", "result (b)"]
+
+    @pytest.mark.parametrize(
+        ("runs", "names"),
+        [
+            ([{"seed": 0}, {"seed": 1}], ["same (seed 0)", "same (seed 1)"]),
+            ([{}, {"labels": [0, 0, 0, 0, 1]}], ["same (K=3)", "same (K=2)"]),
+            ([{}, {"parameters": {"n_init": 3}}], ["same", "same (n_init=3)"]),
+            ([{"method": "kmeans"}, {"method": "gmm"}], ["same (kmeans)", "same (gmm)"]),
+            (
+                [{"seed": s, "parameters": {"n": n}} for s in (0, 1) for n in (2, 3)],
+                [f"same (seed {s}, n={n})" for s in (0, 1) for n in (2, 3)],
+            ),
+            ([{"parameters": {"text": "x" * 50}}, {}], ["same (0)", "same (1)"]),
+            ([{"seed": 0}, {"seed": 0}, {"seed": 1}], ["same (0)", "same (1)", "same (2)"]),
+        ],
+    )
+    def test_names_say_what_differs(self, tmp_path, runs, names):
+        for i, facts in enumerate(runs):
+            Run(**{"labels": LABELS, "name": "same", **facts}).save(tmp_path / str(i))
+        assert [run.name for run in load_runs([tmp_path])] == names
+
+    def test_numbers_spare_names_that_are_taken(self):
+        names = ["a", "a #1", "a", "a"]
+        found = distinct_names([Run(LABELS, name=name) for name in names])
+        assert found == ["a #2", "a #1", "a #3", "a #4"]
 
     def test_csv_with_npy(self, tmp_path):
         pd.DataFrame({"id": range(5), "cluster": LABELS}).to_csv(tmp_path / "c.csv", index=False)

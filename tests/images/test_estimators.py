@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import joblib
@@ -12,6 +13,7 @@ import pandas as pd
 import pytest
 import torch
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from kindset.evaluation import clustering_accuracy
 from kindset.exceptions import InputError
@@ -325,6 +327,28 @@ def test_time_budget_ends_the_training(shapes):
     model.fit(images)
     assert model.n_iter_ == 3  # a step in each stage
     assert model.history_.stage == ["identity", "affine", "refine"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "message"),
+    [
+        ({"max_epochs": 2}, "'affine' had 1 step where .* raise max_epochs"),
+        ({"time_budget": 1e-6}, "'affine' had 1 step where .* raise time_budget"),
+        ({"max_epochs": 9, "transforms": ()}, "'identity' had 4 steps"),
+    ],
+)
+def test_a_training_too_short_to_learn_is_remarked(shapes, limit, message):
+    options = {"transforms": ("affine",), "n_init": 1, "random_state": 0, **limit}
+    with pytest.warns(ConvergenceWarning, match=message):
+        DTIKMeans(3, **options).fit(shapes[0])
+
+
+@pytest.mark.parametrize("max_epochs", [None, 60])
+def test_a_training_of_some_length_is_not(shapes, max_epochs):
+    model = DTIKMeans(3, transforms=(), n_init=1, max_epochs=max_epochs, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(shapes[0])
 
 
 @BOTH

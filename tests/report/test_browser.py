@@ -196,6 +196,29 @@ def test_long_parts_start_folded_on_a_phone(visit):
     assert narrow.locator("[aria-label='Typical respondents']").first.is_visible()
 
 
+def test_the_graph_can_be_read_on_a_phone(visit):
+    wide, narrow = visit(1280), visit(390, 844)
+    for page in (wide, narrow):
+        page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+    names, numbers, listed = ".graph .name", ".graph .ordinal", "ol.spaces"
+    assert wide.locator(names).first.is_visible()
+    assert not wide.locator(f"{numbers}, {listed}").first.is_visible()
+    assert not narrow.locator(names).first.is_visible()
+    assert narrow.locator(listed).first.is_visible()
+    n_spaces = narrow.locator(f"{listed} >> nth=0 >> li").count()
+    assert narrow.locator(".graph").first.locator(".ordinal").count() == n_spaces
+    for text in (f"{numbers} >> nth=0", "svg.wide text >> nth=0"):
+        assert narrow.locator(text).bounding_box()["height"] >= 13
+
+
+def test_names_beside_the_scores_are_whole(visit):
+    page = visit(1280)
+    chart = page.locator("svg.wide").first
+    left = chart.bounding_box()["x"]
+    for name in chart.locator("text.end").all():
+        assert name.bounding_box()["x"] >= left
+
+
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_contents_stay_in_reach(visit, width):
     page = visit(width, 844, reduced_motion="reduce")

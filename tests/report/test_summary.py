@@ -259,7 +259,10 @@ def test_many_samples_are_scored_by_some(monkeypatch):
 def test_names_are_told_apart():
     runs = [replace(feature_run(), name="same"), replace(feature_run(), name="same")]
     (summary,) = summarise(runs, Ranking())
-    assert {run.run.name for run in summary.runs} == {"same", "same #2"}
+    assert {run.run.name for run in summary.runs} == {"same #1", "same #2"}
+    runs = [replace(run, seed=i) for i, run in enumerate(runs)]
+    (summary,) = summarise(runs, Ranking())
+    assert {run.run.name for run in summary.runs} == {"same (seed 0)", "same (seed 1)"}
 
 
 def test_sections():

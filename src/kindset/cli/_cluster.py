@@ -29,7 +29,7 @@ from kindset.cli._options import (
     read_range,
 )
 from kindset.cli._samples import SampleOptions, read_samples
-from kindset.cli._sweep import finish, open_sweep
+from kindset.cli._sweep import finish, is_sweep, open_sweep
 from kindset.cli._tables import Codebook
 from kindset.cli._working import WorkingFolder
 from kindset.exceptions import InputError
@@ -44,6 +44,10 @@ class Output:
     folder: Path
     force: bool
     as_json: bool
+
+    def is_for_one(self, settings: Sequence[Setting]) -> bool:
+        """Whether the folder is that of a single run; one more run goes among those of a sweep."""
+        return len(settings) == 1 and not is_sweep(self.folder)
 
     def check(self) -> None:
         """Refuse, before any work, a folder that must not be replaced."""
@@ -102,11 +106,11 @@ def cluster(
     parameters = read_parameters(param or [], transforms)
     numbers = [None] if k == AUTO else read_range(k)
     settings = [
-        Setting(method, number, one, embedding, parameters)
+        Setting(method, number, one, embedding, parameters, scale)
         for number in numbers
         for one in read_seeds(seeds, seed)
     ]
-    if len(settings) == 1:
+    if output.is_for_one(settings):
         output.check()
     about = SampleOptions(
         used, excluded, id_column, label_column, marks or (),
@@ -143,15 +147,17 @@ def _cluster_samples(clusterer: Clusterer, settings: Sequence[Setting], output: 
     for setting in settings:
         clusterer.check(setting)
     jobs = [clusterer.job(setting) for setting in settings]
-    if len(settings) == 1:
+    written = folder
+    if output.is_for_one(settings):
         runs = [_cluster_once(clusterer, settings[0], jobs[0].work_for(folder), folder, force)]
     else:
+        written = folder / jobs[0].folder if len(jobs) == 1 else folder
         open_sweep(folder, clusterer.samples.data.sha256, force=force)
         runs = finish(folder, jobs, say=partial(typer.echo, err=True), force=force)
     if output.as_json:
-        typer.echo(json.dumps({"runs": [_facts(run) for run in runs], "out": str(folder)}))
+        typer.echo(json.dumps({"runs": [_facts(run) for run in runs], "out": str(written)}))
     elif len(runs) == 1:
-        typer.echo(f"\n{summarise(runs[0], clusterer.samples)}\n\nWritten to {folder}/")
+        typer.echo(f"\n{summarise(runs[0], clusterer.samples)}\n\nWritten to {written}/")
     else:
         _rank(runs, clusterer)
         typer.echo(f"Written to {folder}/; look closer: kindset report {folder}")

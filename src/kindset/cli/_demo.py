@@ -66,7 +66,7 @@ def demo(
     say(f"\n{_segments(best)}\n")
     say(f"2. {_DIGITS}\n")
     clusterer = _digits(jobs)
-    digits = finish(out, [clusterer.job(setting) for setting in SETTINGS], say=say)
+    digits = finish(out, [clusterer.job(setting) for setting in SETTINGS], say=say, force=force)
     say("\n3. Which to trust? The ranking does not see the true digits; NMI, ACC and ARI do.\n")
     show_consensus(compare_runs(digits, truth=clusterer.samples.truth, n_jobs=jobs))
     page = out / "report.html"

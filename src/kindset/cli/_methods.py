@@ -142,6 +142,7 @@ class Setting:
     seed: int = 0
     embedding: str | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
+    scale: str = "none"
 
     @property
     def number(self) -> int | str:
@@ -151,20 +152,26 @@ class Setting:
     @property
     def name(self) -> str:
         """What to call the run, s being the seed: short, as tables have many columns."""
-        space = "" if self.embedding is None else f"{self.embedding.replace(':', '')} "
-        return f"{space}{self.method} K={self.number} s{self.seed}"
+        return f"{self._space(' ')}{self.method} K={self.number} s{self.seed}"
 
     @property
     def folder(self) -> str:
         """What to call the run's folder, among others."""
-        space = "" if self.embedding is None else f"{self.embedding.replace(':', '')}-"
         told = json.dumps(self.parameters, sort_keys=True, default=str)
         mark = f"-{hashlib.sha256(told.encode()).hexdigest()[:6]}" if self.parameters else ""
-        return f"{space}{self.method}-k{self.number}-seed{self.seed}{mark}"
+        return f"{self._space('-')}{self.method}-k{self.number}-seed{self.seed}{mark}"
+
+    def _space(self, end: str) -> str:
+        """Say what was done to the samples first, each word with that end."""
+        words = [] if self.scale == "none" else [self.scale]
+        words += [] if self.embedding is None else [self.embedding.replace(":", "")]
+        return "".join(f"{word}{end}" for word in words)
 
     def as_parameters(self) -> dict[str, Any]:
         """Return all that decides the result, as a run writes it down."""
-        return {"n_clusters": self.number, "embedding": self.embedding, **self.parameters}
+        scaled = {} if self.scale == "none" else {"scale": self.scale}
+        chosen = {"n_clusters": self.number, "embedding": self.embedding}
+        return {**chosen, **scaled, **self.parameters}
 
 
 def read_parameters(texts: Sequence[str], transforms: str | None = None) -> dict[str, Any]:

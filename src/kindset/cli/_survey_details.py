@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kindset.ordinal import ComponentSelection, OrdinalMixture, SegmentProfiles
+from kindset.ordinal import ComponentSelection, OrdinalMixture, SegmentProfiles, answer_words
 
 _N_TYPICAL, _N_UNCERTAIN = 5, 8
 
@@ -55,6 +55,7 @@ class _People:
     """Respondents to show, with their answers in words."""
 
     def __init__(self, model: OrdinalMixture, answers: pd.DataFrame, ids: "pd.Series[Any]") -> None:
+        self._model = model
         self._probability = model.predict_proba(answers)
         # Among those assigned alike, the typical ones also give the likeliest answers.
         self._likelihood = model.score_samples(answers)
@@ -81,16 +82,8 @@ class _People:
         ]
 
     def _person(self, row: int) -> dict[str, Any]:
-        given = self._answers.iloc[row]
-        return {
-            "id": str(self._ids.iloc[row]),
-            "answers": [None if pd.isna(answer) else _text(answer) for answer in given],
-        }
-
-
-def _text(answer: Any) -> str:
-    whole = isinstance(answer, float) and answer.is_integer()
-    return str(int(answer)) if whole else str(answer)
+        (words,) = answer_words(self._model, self._answers.iloc[[row]])
+        return {"id": str(self._ids.iloc[row]), "answers": words}
 
 
 def _path(selection: ComponentSelection) -> dict[str, Any]:

@@ -67,32 +67,47 @@ def _plain(value: object) -> object:
     return json.loads(json.dumps(value, default=str))
 
 
+def is_sweep(folder: Path) -> bool:
+    """Whether the folder is one of several runs, to which others can be added."""
+    return (folder / MARKER).exists() and is_ours(folder)
+
+
 def open_sweep(folder: Path, about: str, *, force: bool) -> None:
-    """Make the folder, or get one of an earlier sweep about the same thing ready to go on."""
+    """Make the folder, or get one of an earlier sweep about the same thing ready to go on.
+
+    With `force` the runs of a sweep about another thing are removed, and so is any other output.
+    """
     marker = folder / MARKER
-    ours = marker.exists() and is_ours(folder)
-    check_output_folder(folder, force=force or ours)
-    if ours and not force and json.loads(marker.read_text(encoding="utf-8")).get("about") != about:
-        raise InputError(
-            f"{folder} holds runs of other data; choose another, or replace them (--force)."
-        )
-    folder.mkdir(parents=True, exist_ok=True)
-    write_text(marker, json.dumps({"kindset": __version__, "about": about}) + "\n")
+    going_on = is_sweep(folder)
+    check_output_folder(folder, force=force or going_on)
+    if going_on and json.loads(marker.read_text(encoding="utf-8")).get("about") != about:
+        if not force:
+            raise InputError(
+                f"{folder} holds runs of other data; choose another, or replace them (--force)."
+            )
+        _remove_runs(folder)
+    text = json.dumps({"kindset": __version__, "about": about}) + "\n"
+    if going_on:
+        write_text(marker, text)
+        return
+    with output_folder(folder, force=force) as stage:
+        write_text(stage / MARKER, text)
 
 
 def finish(
     folder: Path, jobs: Sequence[Job], *, say: Callable[[str], None], force: bool = False
 ) -> list[Run]:
-    """Make the runs that are not there yet; return all.
+    """Make the runs that are not there yet, or with `force` all; return all.
 
-    Ctrl-C keeps what is finished, and the next call goes on from there. With `force` all are made
-    again, and other runs in the folder are removed when that is done.
+    Ctrl-C keeps what is finished, and the next call goes on from there. Other runs in the folder
+    stay as they are.
     """
     share = SharedSpaces()
     runs = []
     for number, job in enumerate(jobs):
         path = folder / job.folder
-        run = job.stands(path) if path.exists() and not force else None
+        earlier = path.exists()
+        run = job.stands(path) if earlier and not force else None
         note = "there already"
         if run is None:
             work = job.work_for(path)
@@ -104,16 +119,16 @@ def finish(
                 say(f"Interrupted: {number} of {len(jobs)} runs are there; start again to go on.")
                 raise typer.Exit(130) from None
             note = f"{sum(run.timings.values()):.1f} s"
+            note += ", in place of an earlier one" if earlier else ""
         say(f"[{number + 1}/{len(jobs)}] {run.name}: {note}")
         runs.append(share(run))
-    if force:
-        _remove_others(folder, {job.folder for job in jobs})
     return runs
 
 
-def _remove_others(folder: Path, kept: set[str]) -> None:
+def _remove_runs(folder: Path) -> None:
+    """Remove the runs of a sweep, and what is left of unfinished ones; nothing else."""
     for path in folder.iterdir():
         run = (path / RUN_FILE).exists() and is_ours(path)
         work = path.name.startswith(".") and path.suffix == ENDING and path.is_dir()
-        if path.name not in kept and (run or work) and not path.is_symlink():
+        if (run or work) and not path.is_symlink():
             shutil.rmtree(path)

@@ -16,6 +16,7 @@ from sklearn.base import (
     ClusterMixin,
     TransformerMixin,
 )
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
@@ -39,7 +40,7 @@ from kindset.images._restarts import (
     train_groups,
 )
 from kindset.images._schedule import plan_stages, usual_coarseness, usual_steps
-from kindset.images._training import DivergedError, Recipe
+from kindset.images._training import DivergedError, History, Recipe
 from kindset.images._transforms import ImageShape, transformation_classes
 
 FloatArray = NDArray[np.floating[Any]]
@@ -47,6 +48,8 @@ FloatArray = NDArray[np.floating[Any]]
 _SMALL = 40
 _GREY = ("affine", "morphological", "tps")
 _PARTS = 64
+_FEWEST_STEPS = 20
+"""Adam moves a pixel of a prototype by about 0.01 in a step: fewer change next to nothing."""
 
 
 class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
@@ -259,7 +262,26 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
                 problem, groups, n_jobs=self.n_jobs, advance=advance
             )
         self.interrupted_ = interrupted
-        return self._best(outcomes)
+        best = self._best(outcomes)
+        if not interrupted:
+            self._warn_if_short(best.history)
+        return best
+
+    def _warn_if_short(self, history: History) -> None:
+        """Say that a limit has left a stage of the curriculum too few steps to learn anything."""
+        limits = [name for name in ("max_epochs", "time_budget") if getattr(self, name) is not None]
+        beside = ("identity", "refine") if self.transforms_ else ("refine",)
+        taken = {name: n for name, n in history.steps_by_stage().items() if name not in beside}
+        shortest = min(taken, key=lambda name: taken[name], default="")
+        n_steps = taken.get(shortest, _FEWEST_STEPS)
+        if limits and n_steps < _FEWEST_STEPS:
+            warnings.warn(
+                f"The training was too short: its stage {shortest!r} had {n_steps} step"
+                f"{'s' if n_steps > 1 else ''} where some hundreds are usual; raise "
+                f"{' and '.join(limits)}.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
 
     def _best(self, outcomes: Sequence[Outcome]) -> Outcome:
         """Return the outcome with the lowest loss; say if some came to nothing."""

@@ -53,6 +53,13 @@ class History:
     snapshots: list[Tensor] = field(default_factory=list)
     snapshot_steps: list[int] = field(default_factory=list)
 
+    def steps_by_stage(self) -> dict[str, int]:
+        """Return how many steps each stage took."""
+        taken = dict.fromkeys(self.stage, 0)
+        for stage, before, after in zip(self.stage, [0, *self.step], self.step, strict=False):
+            taken[stage] += after - before
+        return taken
+
 
 class Trainer:
     """Trains a model of several restarts down to the best one.

@@ -8,6 +8,7 @@ from kindset.ordinal._profiles import (
     QuestionProfile,
     SegmentProfiles,
     answer_positions,
+    answer_words,
     describe_segments,
     profile_segments,
 )
@@ -23,6 +24,7 @@ __all__ = [
     "SegmentProfiles",
     "SelectionDisplay",
     "answer_positions",
+    "answer_words",
     "bos_coefficients",
     "bos_pmf",
     "describe_segments",

@@ -208,6 +208,25 @@ def answer_positions(model: OrdinalMixture, X: Any) -> FloatArray:
     return out
 
 
+def answer_words(model: OrdinalMixture, X: Any) -> list[list[str | None]]:
+    """Return every answer as its level is called, None where it is missing.
+
+    Parameters
+    ----------
+    model : OrdinalMixture
+        A fitted mixture.
+    X : array-like or DataFrame of shape (n_samples, n_features)
+        Answers.
+
+    Returns
+    -------
+    words : list of n_samples lists
+        Of n_features words each, the same that `profile_segments` has as levels.
+    """
+    words = [[*map(str, levels), None] for levels in model.categories_]
+    return [[words[j][code] for j, code in enumerate(row)] for row in model._encode(X)]
+
+
 def describe_segments(
     model: OrdinalMixture,
     X: Any,

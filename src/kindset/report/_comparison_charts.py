@@ -32,6 +32,10 @@ N_SHADES = 9
 _MOST_ROWS = 60
 _GRAPH = 520.0
 _UPRIGHT = 14
+_NUMBER = 22.0
+"""Height of the numbers that stand for names where the graph is small."""
+_BOLD = 8.0
+"""Width of a letter in bold, at most."""
 _LINE, _LEADING = 19, 13.0
 """Letters of a name in one line, and the distance of two lines."""
 _MOST_POINTS = 700
@@ -55,7 +59,10 @@ def rank_interval(low: float, rank: float, high: float, n: int) -> Markup:
 
 
 def agreement_graph(evaluation: AdaptiveEvaluation) -> Markup:
-    """Draw the spaces on a circle, joined where they rank the runs alike."""
+    """Draw the spaces on a circle, joined where they rank the runs alike.
+
+    On a small screen the style sheet shows numbers in place of the names; `space_list` has both.
+    """
     order = group_order(evaluation.groups_, evaluation.status_)
     n = len(order)
     radius = 105.0 if n <= _UPRIGHT else 135.0
@@ -76,11 +83,27 @@ def agreement_graph(evaluation: AdaptiveEvaluation) -> Markup:
     nodes = [
         _node(evaluation, i, names[i], places[i], angles[i], upright=upright) for i in range(n)
     ]
+    height = min(_NUMBER, 2 * np.pi * (radius + _NUMBER) / n)
+    beyond = places + (places - centre) * _NUMBER / radius
+    numbers = [
+        tag(
+            "text", number + 1, x=beyond[i, 0], y=beyond[i, 1] + 0.36 * height,
+            class_="ordinal middle", style=f"font-size:{height:.1f}px",
+        )
+        for number, i in enumerate(order)
+    ]  # fmt: skip
     label = (
         f"{n} spaces, {len(edges)} significant agreements, "
         f"{len(evaluation.selected_)} spaces decided"
     )
-    return drawing(_GRAPH, 2 * centre[1], label, *edges, *nodes)
+    return drawing(_GRAPH, 2 * centre[1], label, *edges, *nodes, *numbers, class_="graph")
+
+
+def space_list(evaluation: AdaptiveEvaluation) -> Markup:
+    """Return the names of the spaces in the order of the graph's numbers."""
+    order = group_order(evaluation.groups_, evaluation.status_)
+    names = [tag("li", evaluation.space_names_[i]) for i in order]
+    return tag("ol", *names, class_="spaces soft")
 
 
 def _node(
@@ -100,7 +123,7 @@ def _node(
     lines = wrap(short, _LINE)
     text = tag(
         "text", *_lines(lines, x=-14 if left else 14), y=4.5 - _LEADING * (len(lines) - 1) / 2,
-        class_="end" if left else None,
+        class_="name end" if left else "name",
         transform=f"translate({place[0]:.1f} {place[1]:.1f}) rotate({degrees:.1f})",
     )  # fmt: skip
     return tag("g", tag("title", f"{name}: {STATUS.get(status, status)}"), dot, text)
@@ -133,7 +156,7 @@ def score_map(evaluation: AdaptiveEvaluation) -> Markup:
     columns = evaluation.ranking_[:_MOST_ROWS]
     shades = _shades(evaluation.score_matrix_[np.ix_(rows, columns)])
     short = shorten_apart(evaluation.space_names_, 30)
-    left, top = 14.0 + 7.2 * max(len(short[i]) for i in rows), 20.0
+    left, top = 14.0 + _BOLD * max(len(short[i]) for i in rows), 20.0
     across, down = float(np.clip(470 / len(columns), 12.0, 40.0)), 20.0
     cells = []
     for shade in range(N_SHADES):

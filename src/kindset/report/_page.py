@@ -168,6 +168,7 @@ def _environment() -> Environment:
             "known": _charts.known_chart,
             "interval": _comparison_charts.rank_interval,
             "graph": _comparison_charts.agreement_graph,
+            "space_list": _comparison_charts.space_list,
             "status_legend": _comparison_charts.status_legend,
             "scores": _comparison_charts.score_map,
             "panels": _comparison_charts.space_panels,

@@ -21,7 +21,7 @@ from kindset.report._comparison import Comparison, compare_runs, usual_indices
 from kindset.report._known import doubts
 from kindset.report._provenance import Provenance, read_provenance
 from kindset.report._sections import read_parts
-from kindset.runs import Run
+from kindset.runs import Run, distinct_names
 
 KNOWN = ("NMI", "ACC", "ARI")
 """Measures against known labels, as runs and tables call them."""
@@ -142,19 +142,17 @@ def group_by_data(runs: Sequence[Run]) -> list[list[Run]]:
 
 def _distinct(runs: Sequence[Run]) -> list[Run]:
     """Give every run a name in words of its own, and details that can be asked for."""
-    found = []
-    taken: set[str] = set()
-    for run in runs:
-        wanted = printable(str(run.name)).strip() or "run"
-        name, number = wanted, 1
-        while name in taken:
-            number += 1
-            name = f"{wanted} #{number}"
-        taken.add(name)
-        details = run.details if isinstance(run.details, dict) else {}
-        exhibits = run.exhibits if isinstance(run.exhibits, dict) else {}
-        found.append(replace(run, name=name, details=details, exhibits=exhibits))
-    return found
+    found = [
+        replace(
+            run,
+            name=printable(str(run.name)).strip() or "run",
+            details=run.details if isinstance(run.details, dict) else {},
+            exhibits=run.exhibits if isinstance(run.exhibits, dict) else {},
+        )
+        for run in runs
+    ]
+    names = distinct_names(found)
+    return [replace(run, name=name) for run, name in zip(found, names, strict=True)]
 
 
 def _summarise_data(runs: list[Run], number: int, ranking: Ranking) -> DataSummary:

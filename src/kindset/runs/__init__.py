@@ -3,6 +3,7 @@
 from kindset.runs._fingerprint import Fingerprint, fingerprint
 from kindset.runs._foreign import load_runs
 from kindset.runs._models import can_store
+from kindset.runs._names import distinct_names
 from kindset.runs._run import RUN_FILE, Run, check_same_data, read_archive, read_array
 from kindset.runs._sharing import SharedSpaces
 
@@ -13,6 +14,7 @@ __all__ = [
     "SharedSpaces",
     "can_store",
     "check_same_data",
+    "distinct_names",
     "fingerprint",
     "load_runs",
     "read_archive",

@@ -1,7 +1,6 @@
 """Reading runs, ours and other people's, from whatever holds labels and embeddings."""
 
 import os
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from kindset._arrays import as_label_array
 from kindset._files import csv_separator
 from kindset._replacing import put_back, put_back_all
 from kindset.exceptions import InputError
+from kindset.runs._names import distinct_names
 from kindset.runs._run import RUN_FILE, Run, read_archive, read_array
 from kindset.runs._sharing import SharedSpaces
 
@@ -58,7 +58,11 @@ def load_runs(paths: Iterable[str | os.PathLike[str]]) -> list[Run]:
     ]
     if not found:
         raise InputError("there are no runs to read.")
-    return _with_distinct_names(found)
+    names = distinct_names([run for _, run in found], [_place(path) for path, _ in found])
+    return [
+        run if run.name == name else replace(run, name=name)
+        for (_, run), name in zip(found, names, strict=True)
+    ]
 
 
 def _read(path: Path, share: SharedSpaces) -> Iterator[tuple[Path, Run]]:
@@ -164,19 +168,3 @@ def _numbers_of(labels: Any) -> Any:
 
 def _place(path: Path) -> str:
     return path.resolve().name if path.is_dir() else path.resolve().parent.name
-
-
-def _with_distinct_names(found: list[tuple[Path, Run]]) -> list[Run]:
-    """Tell runs of the same name apart by the folders they lie in, else by numbers."""
-    seen = Counter(run.name for _, run in found)
-    names = [
-        run.name if seen[run.name] == 1 else f"{run.name} ({_place(path)})" for path, run in found
-    ]
-    repeated = Counter(names)
-    number: Counter[str] = Counter()
-    distinct = []
-    for name, (_, run) in zip(names, found, strict=True):
-        number[name] += 1
-        told = f"{name} #{number[name]}" if repeated[name] > 1 else name
-        distinct.append(run if told == run.name else replace(run, name=told))
-    return distinct
