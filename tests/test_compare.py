@@ -1,6 +1,7 @@
 """`kindset compare` as a user meets it."""
 
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from kindset.evaluation import INDICES, AdaptiveEvaluation, EvidenceWarning
+from kindset.report import compare_runs
 from kindset.runs import Run, fingerprint, load_runs
 
 X, TRUTH = make_blobs(150, n_features=5, centers=4, random_state=3)
@@ -183,12 +185,24 @@ def test_same_run_twice_is_noted(kindset, runs):
 
 
 def test_notes_name_their_index_unless_all_say_them(kindset, runs):
-    np.savez("one.npz", labels=np.zeros(150, dtype=int), embedding=X)
-    _, _, err = kindset("compare", runs, "one.npz", "--index", "silhouette,davies_bouldin")
+    _, _, err = kindset("compare", runs, "--index", "silhouette,davies_bouldin")
     err = err.replace("\n", " ")
     assert err.count("There are only") == 1
     assert "Bouldin: There are only" not in err
-    assert "Davies-Bouldin: " in err
+    labels = [KMeans(k, n_init=1, random_state=0).fit_predict(X) for k in (2, 3, 4)]
+    loaded = [Run(one, X[:, : 2 + i], name=f"{i}") for i, one in enumerate(labels)]
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always")
+        patch.setattr(AdaptiveEvaluation, "fit", warn_by_index)
+        compare_runs(loaded, ["silhouette", "dunn", "c_index"])
+    assert [str(note.message) for note in notes] == ["all", "Silhouette, C-index: some"]
+    assert {note.category for note in notes} == {EvidenceWarning}
+
+
+def warn_by_index(evaluation, *arguments, **parameters):
+    warnings.warn("all", EvidenceWarning, stacklevel=1)
+    if evaluation.index != "dunn":
+        warnings.warn("some", EvidenceWarning, stacklevel=1)
 
 
 def test_three_indices_rank_runs_unless_others_are_named(kindset, runs):
