@@ -162,6 +162,20 @@ def test_one_more_run_goes_into_a_folder_of_runs(kindset, table, folder):
     assert "holds runs of other data" in err
 
 
+@pytest.mark.parametrize("command", ["cluster", "compare"])
+def test_a_folder_of_runs_is_not_replaced_by_something_else(kindset, table, folder, command):
+    sweep(kindset, "kmeans", "2:3")
+    pd.DataFrame({"q": [1, 2, 3] * 20, "r": [3, 2, 1] * 20}).to_csv("survey.csv", index=False)
+    arguments = {
+        "cluster": ("survey.csv", "-m", "god", "-k", 2),
+        "compare": ("sweep",),
+    }[command]
+    code, _, err = kindset(command, *arguments, "--out", "sweep", "--force")
+    assert code == 2
+    assert "sweep is a folder of runs" in err
+    assert len(held(folder)) == 2
+
+
 def test_several_runs_do_not_mix_with_a_single_one(kindset, table, folder):
     arguments = ("cluster", "rows.csv", "-m", "kmeans", *COLUMNS, "--out", "sweep")
     assert kindset(*arguments, "-k", 4)[0] == 0

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import typer
 
-from kindset._files import check_output_folder, output_folder
+from kindset._files import output_folder
 from kindset.cli import _cluster_options as own
 from kindset.cli import _survey
 from kindset.cli._clustering import Clusterer, overhear, summarise, write_samples
@@ -29,7 +29,7 @@ from kindset.cli._options import (
     read_range,
 )
 from kindset.cli._samples import SampleOptions, read_samples
-from kindset.cli._sweep import finish, is_sweep, open_sweep
+from kindset.cli._sweep import check_single_output, finish, is_sweep, open_sweep
 from kindset.cli._tables import Codebook
 from kindset.cli._working import WorkingFolder
 from kindset.exceptions import InputError
@@ -51,7 +51,7 @@ class Output:
 
     def check(self) -> None:
         """Refuse, before any work, a folder that must not be replaced."""
-        check_output_folder(self.folder, force=self.force)
+        check_single_output(self.folder, force=self.force)
 
 
 def cluster(

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from kindset._arrays import as_label_array
-from kindset._files import check_output_folder, output_folder, write_text
+from kindset._files import output_folder, write_text
 from kindset.cli._figures import save_figure
 from kindset.cli._options import (
     Bootstrap,
@@ -30,6 +30,7 @@ from kindset.cli._options import (
     read_indices,
 )
 from kindset.cli._samples import SampleOptions, read_any
+from kindset.cli._sweep import check_single_output
 from kindset.evaluation import (
     INDICES,
     AssignmentDisplay,
@@ -70,7 +71,7 @@ def compare(
 ) -> None:
     """Rank clusterings of the same data, made in different spaces, without labels."""
     if out is not None:
-        check_output_folder(out, force=force)
+        check_single_output(out, force=force)
     indices = read_indices(index)
     comparison = compare_runs(
         load_runs(runs),

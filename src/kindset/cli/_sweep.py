@@ -72,6 +72,13 @@ def is_sweep(folder: Path) -> bool:
     return (folder / MARKER).exists() and is_ours(folder)
 
 
+def check_single_output(folder: Path, *, force: bool) -> None:
+    """Refuse, before any work, a folder that one output must not replace, such as that of runs."""
+    if is_sweep(folder):
+        raise InputError(f"{folder} is a folder of runs, which stay; choose another --out.")
+    check_output_folder(folder, force=force)
+
+
 def open_sweep(folder: Path, about: str, *, force: bool) -> None:
     """Make the folder, or get one of an earlier sweep about the same thing ready to go on.
 
