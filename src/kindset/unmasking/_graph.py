@@ -21,7 +21,7 @@ from kindset.unmasking._pairs import FloatArray, Halves, IntArray, Unmasking, sp
 _LEAST = 1e-3
 _OVERLAP = 3.0  # weight of shared samples, in all, to that of the scores
 _STARTS = 5
-_FINER = (1, 2, 3, 4)
+_FINER = (2, 4, 6, 8)
 _MOST_FOUND = 48  # clusters, where their number is free
 
 
