@@ -61,7 +61,7 @@ class UnmaskingClustering(
         merging, before the merge whose score falls most.
     n_initial : int, default=2000
         Number of cells, if there are at least eight samples for each; fewer otherwise.
-    n_divisions : int, default=3
+    n_divisions : int, default=5
         How many times the samples are divided into cells. Each division has its own scores; cells
         that share samples hold them together, and the majority decides. Takes part with the
         graph, and where cells are drawn (k-means, random).
@@ -174,7 +174,7 @@ class UnmaskingClustering(
         n_clusters: int | None = 8,
         *,
         n_initial: int = 2000,
-        n_divisions: int = 3,
+        n_divisions: int = 5,
         init: str | Sequence[int] | IntArray = "kmeans",
         n_iterations: int = 8,
         n_removed: int | None = None,
