@@ -124,7 +124,8 @@ def test_an_image_opens_with_the_prototypes_aligned_to_it(visit):
     first = page.locator("main button.tile").first
     first.click()
     assert viewer.is_visible()
-    assert page.locator("#viewer-prototypes li").count() == 10
+    n_clusters = page.locator("#summary ol.strip").first.locator("li").count()
+    assert page.locator("#viewer-prototypes li").count() == n_clusters > 1
     winner = page.locator("#viewer-prototypes li.winner")
     assert winner.count() == 1
     assert winner.inner_text().startswith("Cluster 1 ✓")
