@@ -208,7 +208,7 @@ def test_several_indices(tmp_path):
     assert "Ranking by the mean rank" in text
     assert "By Dunn alone" in text
     assert "Dunn is not a sum over points" in text
-    assert "when one of them is left out" in text
+    assert "is left out and points are drawn anew" in text
     write_report(runs, path, indices=["davies_bouldin"], n_bootstrap=3)
     text = Page(path.read_text()).text
     assert "mean rank" not in text

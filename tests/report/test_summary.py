@@ -99,30 +99,66 @@ def test_the_rivals_of_the_first_are_those_that_follow():
     assert sentence in told(summary)["How sure"]
 
 
-def test_several_indices_decide_by_the_mean_of_their_ranks():
+def plain_places(means):
+    """Places from 1 by brute force; those that tie share the mean of theirs."""
+    return [
+        (means < mean - 1e-9).sum() + ((means - mean).abs() < 1e-9).sum() / 2 + 0.5
+        for mean in means
+    ]
+
+
+@pytest.mark.parametrize("n_bootstrap", [0, 8])
+def test_several_indices_decide_by_the_mean_of_their_ranks(n_bootstrap):
     runs = [image_run(k, 0, d) for k in (8, 10, 12) for d in (10, 20)]
-    (summary,) = summarise(runs, Ranking())
+    (summary,) = summarise(runs, Ranking(n_bootstrap=n_bootstrap))
     comparison = summary.comparison
     table = comparison.consensus()
-    indices = list(comparison.evaluations)
-    ranks = pd.DataFrame({name: comparison.ranking(name)["rank"] for name in indices})
-    assert indices == ["silhouette", "calinski_harabasz", "davies_bouldin"]
+    evaluations = comparison.evaluations
+    assert list(evaluations) == ["silhouette", "calinski_harabasz", "davies_bouldin"]
     assert [run.run.name for run in summary.runs] == list(table.index)
-    for name, row in table.iterrows():
-        places = [
-            1 + (means < means[name] - 1e-9).sum() + ((means - means[name]).abs() < 1e-9).sum() / 2
-            - 0.5
-            for means in (ranks.drop(columns=out).mean(axis=1) for out in ([], *indices))
-        ]  # fmt: skip
-        assert row["place"] == places[0]
-        assert (row["place_low"], row["place_high"]) == (min(places), max(places))
+    names = [run.name for run in runs]
+    ranks = pd.DataFrame({name: comparison.ranking(name)["rank"] for name in evaluations})
+    ranks = ranks.loc[names]
+    places = plain_places(ranks.mean(axis=1))
+    varied = [places, *(plain_places(ranks.drop(columns=one).mean(axis=1)) for one in ranks)]
+    for space in range(len(comparison.spaces)):
+        means = np.mean([one.left_out_ranks_[space] for one in evaluations.values()], axis=0)
+        varied.append(plain_places(pd.Series(means)))
+    low, high = np.min(varied, axis=0), np.max(varied, axis=0)
+    assert table.loc[names, "place"].tolist() == places
+    if n_bootstrap:
+        assert (table.loc[names, "place_low"] <= low).all()
+        assert (table.loc[names, "place_high"] >= high).all()
+    else:
+        assert table.loc[names, "place_low"].tolist() == low.tolist()
+        assert table.loc[names, "place_high"].tolist() == high.tolist()
     lead = table.iloc[0]
     sentence = told(summary)["How sure"]
     assert f"number {lead['place']:g} of 6 by the mean rank of 3 indices" in sentence
     assert f"({lead['silhouette']:g} by Silhouette, " in sentence
-    for name in table.index[1:]:
-        rival = f"“{name}”" in sentence.split("when one of them is left out")[1]
-        assert rival == (table.loc[name, "place_low"] <= lead["place_high"])
+    assert ("points are drawn anew" in sentence) == bool(n_bootstrap)
+    listed = sentence.split("is left out")[1]
+    rivals = [
+        name for name in table.index[1:] if table.loc[name, "place_low"] <= lead["place_high"]
+    ]
+    assert ("may be as good" in listed) == bool(rivals)
+
+
+def test_one_index_has_its_own_plausible_places():
+    runs = [image_run(k, 0, d) for k in (8, 10, 12) for d in (10, 20)]
+    (summary,) = summarise(runs, Ranking(["silhouette"]))
+    table = summary.comparison.consensus()
+    own = summary.comparison.ranking("silhouette").loc[table.index]
+    assert table["place_low"].tolist() == own["rank_low"].tolist()
+    assert table["place_high"].tolist() == own["rank_high"].tolist()
+
+
+def test_a_shared_first_place_is_called_one():
+    labels, space = blobs()
+    runs = [Run(labels, space, name="b"), Run((labels + 1) % 3, space**3, name="a")]
+    (summary,) = summarise(runs, Ranking())
+    assert summary.lead.run.name == "a"
+    assert "“a” shares the first place with “b” among 2" in told(summary)["Found"]
 
 
 def test_the_likelihood_decides_among_mixtures():
@@ -252,6 +288,8 @@ def test_many_samples_are_scored_by_some(monkeypatch):
     assert "Silhouettes are estimated from 20 of the 60 samples." in summary.notes
     sizes = {name: one.sample_size for name, one in summary.comparison.evaluations.items()}
     assert sizes == {"silhouette": 20, "calinski_harabasz": None, "davies_bouldin": None}
+    (no_pairs,) = summarise(runs, Ranking(indices=["davies_bouldin"]))
+    assert not any("estimated" in note for note in no_pairs.notes)
     (exact,) = summarise(runs, Ranking(indices=["dunn"]))
     assert not any("estimated" in note for note in exact.notes)
 

@@ -14,7 +14,7 @@ from kindset._files import output_folder
 from kindset.cli import _cluster_options as own
 from kindset.cli import _survey
 from kindset.cli._clustering import Clusterer, overhear, summarise, write_samples
-from kindset.cli._compare import show_comparison
+from kindset.cli._compare import show_consensus
 from kindset.cli._methods import Setting, read_parameters, read_seeds
 from kindset.cli._options import (
     AUTO,
@@ -184,12 +184,12 @@ def _rank(runs: Sequence[Run], clusterer: Clusterer) -> None:
     truth = clusterer.samples.truth
     codes = None if truth is None else np.unique(truth, return_inverse=True)[1]
     try:
-        comparison = compare_runs(runs, ["silhouette"], truth=codes, n_jobs=clusterer.n_jobs)
+        comparison = compare_runs(runs, truth=codes, n_jobs=clusterer.n_jobs)
     except InputError as error:  # the runs themselves are sound
         typer.echo(f"The runs cannot be ranked: {error}", err=True)
         return
     typer.echo("")
-    show_comparison(comparison)
+    show_consensus(comparison)
 
 
 def _facts(run: Run) -> dict[str, Any]:

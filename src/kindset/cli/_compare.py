@@ -179,7 +179,9 @@ def show_consensus(comparison: Comparison) -> None:
     cells |= _known(details)
     console = Console()
     console.print(_table("Consensus: rank by each index, and place by their mean", cells))
-    console.print("range: places with one index left out.\n", style="dim")
+    drawn = any(evaluation.n_bootstrap for evaluation in comparison.evaluations.values())
+    more = ", and points resampled" if drawn else ""
+    console.print(f"range: places with an index or a space left out{more}.\n", style="dim")
 
 
 def _legend(comparison: Comparison) -> str:

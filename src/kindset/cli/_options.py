@@ -55,7 +55,7 @@ Indices = Annotated[
     typer.Option(
         "--index",
         help=f"What ranks the runs: one or more of {', '.join(INDICES)}, comma-separated.",
-        show_default="silhouette, calinski_harabasz and davies_bouldin",
+        show_default="silhouette, calinski_harabasz, davies_bouldin; cosine: silhouette",
     ),
 ]
 Metric = Annotated[str, typer.Option("--metric", help="euclidean or cosine.")]

@@ -119,6 +119,10 @@ class AdaptiveEvaluation(BaseEstimator):
         Present if the dip was tested or given.
     rank_intervals_ : ndarray of shape (n_partitions, 2)
         Lowest and highest plausible rank, over bootstrap samples and with one space left out.
+    left_out_ranks_ : ndarray of shape (n_spaces, n_partitions)
+        The ranks with each space left out; nothing changes where it had no part.
+    bootstrap_ranks_ : ndarray of shape (n_bootstrap, n_partitions)
+        The ranks in each bootstrap sample.
     win_shares_ : ndarray of shape (n_partitions,)
         Share of those resamples in which the partition comes first.
     space_names_, partition_names_ : list of str
@@ -473,6 +477,10 @@ class AdaptiveEvaluation(BaseEstimator):
             bootstrapped = bootstrap_ranks(resampled[:, kept], self._scores_of)
         left_out = leave_one_out_ranks(self.score_matrix_[kept], self._scores_of)
         ranks = ranks_of(self.scores_)
+        self.bootstrap_ranks_ = bootstrapped
+        self.left_out_ranks_ = np.tile(ranks, (len(self.score_matrix_), 1))
+        if len(left_out):
+            self.left_out_ranks_[kept] = left_out
         self.rank_intervals_ = rank_intervals(ranks, bootstrapped, left_out)
         self.win_shares_ = win_shares(np.vstack([ranks[None, :], bootstrapped, left_out]))
 

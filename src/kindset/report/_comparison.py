@@ -17,7 +17,9 @@ from kindset.evaluation import (
     clustering_accuracy,
     normalized_mutual_info,
 )
+from kindset.evaluation._bootstrap import rank_intervals, ranks_of
 from kindset.evaluation._labels import Noise, encode_labels
+from kindset.evaluation._registry import get_index
 from kindset.evaluation._spaces import check_metric
 from kindset.exceptions import InputError
 from kindset.runs import Run, SharedSpaces, check_same_data
@@ -94,19 +96,34 @@ class Comparison:
         Returns
         -------
         consensus : DataFrame
-            A column for each index; their mean; the place that it gives; and the lowest and the
-            highest place with one index left out.
+            A column for each index; their mean; the place that it gives, shared by those that tie;
+            and the lowest and the highest plausible place: with one index or one space left out,
+            and over bootstrap samples. Ties are in the order of the first index, then of names.
         """
-        ranks = pd.DataFrame({name: self.ranking(name)["rank"] for name in self.evaluations})
-        table = ranks.copy()
-        table["mean_rank"] = ranks.mean(axis=1)
-        table["place"] = _places(table["mean_rank"])
-        left_out = [ranks.drop(columns=name) for name in ranks] if len(ranks.columns) > 1 else []
-        places = pd.concat(
-            [table["place"], *(_places(others.mean(axis=1)) for others in left_out)], axis=1
-        )
-        table["place_low"], table["place_high"] = places.min(axis=1), places.max(axis=1)
-        return table.sort_values("mean_rank", kind="stable")
+        evaluations = list(self.evaluations.values())
+        ranks = np.stack([ranks_of(evaluation.scores_) for evaluation in evaluations])
+        left_out = [_places(np.stack([e.left_out_ranks_ for e in evaluations]))]
+        if len(ranks) > 1:
+            others = [np.delete(ranks, i, axis=0) for i in range(len(ranks))]
+            left_out.append(_places(np.stack(others, axis=1)))
+        place = _places(ranks)
+        bounds = rank_intervals(place, self._resampled_places(ranks), np.concatenate(left_out))
+        table = pd.DataFrame(dict(zip(self.evaluations, ranks, strict=True)))
+        table["mean_rank"], table["place"] = ranks.mean(axis=0), place
+        table["place_low"], table["place_high"] = bounds.T
+        table.index = pd.Index([run.name for run in self.runs], name="run")
+        first = next(iter(self.evaluations))
+        return table.sort_index().sort_values(["place", first], kind="stable")
+
+    def _resampled_places(self, ranks: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the places in each bootstrap sample."""
+        drawn = [evaluation.bootstrap_ranks_ for evaluation in self.evaluations.values()]
+        n = max(map(len, drawn))
+        filled = [
+            own if len(own) else np.tile(plain, (n, 1))
+            for own, plain in zip(drawn, ranks, strict=True)
+        ]
+        return _places(np.stack(filled))
 
     def agreement(self) -> pd.DataFrame | None:
         """Return the rank correlation of every strategy with the truth, by index.
@@ -130,9 +147,9 @@ class Comparison:
         return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def _places(mean_ranks: "pd.Series[float]") -> "pd.Series[float]":
-    """Return places from 1; those that tie, but for rounding, share the mean."""
-    return mean_ranks.round(9).rank()
+def _places(ranks: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the places by the mean over the first axis; those that tie share theirs."""
+    return ranks_of(-ranks.mean(axis=0))
 
 
 def is_varied(evaluation: AdaptiveEvaluation) -> bool:
@@ -162,8 +179,8 @@ def compare_runs(
     raw : ndarray of shape (n_samples, n_features), default=None
         The input data, to score in beside.
     **parameters
-        Other parameters of `AdaptiveEvaluation`. `sample_size` is for indices that need all pairs
-        of points; the others take all points.
+        Other parameters of `AdaptiveEvaluation`. `sample_size` is for the silhouette; indices that
+        need sums over points only take all of them.
     """
     if len(runs) < 2:
         raise InputError("a comparison needs at least two runs.")
@@ -176,9 +193,12 @@ def compare_runs(
     partitions = [run.labels for run in runs]
     space_names = [_space_name(runs, owner, number) for number in range(len(spaces))]
     _note_repeats(runs, owner)
+    indices = indices or usual_indices(check_metric(parameters.get("metric", "euclidean")))
+    if parameters.get("sample_size") is not None:
+        _check_sampling(indices)
     evaluations = {}
     notes: dict[str, list[warnings.WarningMessage]] = {}
-    for index in indices or usual_indices(check_metric(parameters.get("metric", "euclidean"))):
+    for index in indices:
         with warnings.catch_warnings(record=True) as notes[index]:
             warnings.simplefilter("always")
             evaluations[index] = _evaluation(index, parameters).fit(
@@ -193,6 +213,21 @@ def compare_runs(
 def usual_indices(metric: str) -> list[str]:
     """Return the indices that rank runs if none is asked for."""
     return [name for name in _USUAL if metric in INDICES[name].metrics]
+
+
+def can_sample(indices: Sequence[str]) -> bool:
+    """Return whether a sample of the points spares work, and every index can do with it."""
+    known = [get_index(name) for name in indices]
+    spared = [index for index in known if index.needs != "statistics"]
+    return bool(spared) and all(index.sampled is not None for index in spared)
+
+
+def _check_sampling(indices: Sequence[str]) -> None:
+    if not can_sample(indices):
+        raise InputError(
+            f"{', '.join(indices)} cannot be estimated from a sample of the points: leave out "
+            "--sample-size (sample_size), which is for the silhouette."
+        )
 
 
 def _evaluation(index: str, parameters: dict[str, Any]) -> AdaptiveEvaluation:
@@ -224,10 +259,11 @@ def _note_repeats(runs: Sequence[Run], owner: Sequence[int]) -> None:
 
 def _pass_on(notes: dict[str, list[warnings.WarningMessage]]) -> None:
     """Repeat the warnings, each once, with the names of the indices unless it comes from all."""
-    sources: dict[tuple[str, type[Warning]], list[str]] = {}
+    sources: dict[tuple[str, type[Warning]], dict[str, None]] = {}
     for index, own in notes.items():
         for note in own:
-            sources.setdefault((str(note.message), note.category), []).append(INDICES[index].title)
+            titles = sources.setdefault((str(note.message), note.category), {})
+            titles[INDICES[index].title] = None
     for (message, category), titles in sources.items():
         by = "" if len(titles) == len(notes) else f"{', '.join(titles)}: "
         warnings.warn(f"{by}{message}", category, stacklevel=3)

@@ -23,7 +23,7 @@ from kindset.evaluation._spaces import check_metric
 from kindset.exceptions import InputError
 from kindset.report import _charts, _comparison_charts
 from kindset.report._checked import printable
-from kindset.report._comparison import is_varied, usual_indices
+from kindset.report._comparison import is_varied
 from kindset.report._images import Sample
 from kindset.report._part_charts import PART_CHARTS
 from kindset.report._prose import how_ranked, tell
@@ -66,7 +66,8 @@ def write_report(
         Heading of the page; by default the names of the data.
     indices : sequence of str, optional
         What ranks the runs: names from `kindset.evaluation.INDICES`. If there are several, the mean
-        rank decides; by default the silhouette, Calinski and Harabasz's, and Davies and Bouldin's.
+        rank decides; by default the silhouette, Calinski and Harabasz's, and Davies and Bouldin's
+        (with the cosine metric the silhouette alone, which has it).
     metric : {"euclidean", "cosine"}, default="euclidean"
         How the indices measure distance.
     noise : {"drop", "singletons", "error"}, default="drop"
@@ -103,13 +104,8 @@ def write_report(
     runs = list(runs)
     if not runs:
         raise InputError("a report needs at least one run.")
-    if indices is None:
-        indices = usual_indices(check_metric(metric))
-    indices = [indices] if isinstance(indices, str) else list(indices)
-    if not indices:
-        raise InputError(f"indices must name one or more of {', '.join(INDICES)}.")
-    for index in indices:
-        get_index(index, check_metric(metric))
+    if indices is not None:
+        indices = _check_indices(indices, metric)
     if n_bootstrap < 0:
         raise InputError(f"n_bootstrap={n_bootstrap!r} must not be negative.")
     target = Path(path)
@@ -120,6 +116,15 @@ def write_report(
         indices, check_metric(metric), check_noise(noise), known, n_bootstrap, n_jobs, verbose
     )
     write_text(target, render(summarise(runs, ranking), title))
+
+
+def _check_indices(indices: str | Sequence[str], metric: str) -> list[str]:
+    names = [indices] if isinstance(indices, str) else list(indices)
+    if not names:
+        raise InputError(f"indices must name one or more of {', '.join(INDICES)}.")
+    for name in names:
+        get_index(name, check_metric(metric))
+    return names
 
 
 def render(summaries: list[DataSummary], title: str | None = None) -> str:

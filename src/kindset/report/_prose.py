@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
 from kindset.evaluation import INDICES
@@ -38,12 +39,15 @@ def how_ranked(comparison: Comparison) -> str:
             "The runs share one space, so their scores in it can be compared as they are. "
             f"{_several(comparison)}No labels were used."
         )
-    evaluation = next(iter(comparison.evaluations.values()))
-    counts = {status: int((evaluation.status_ == status).sum()) for status in _DROPPED}
+    evaluations = comparison.evaluations.values()
+    counts = {
+        status: int(np.logical_and.reduce([e.status_ == status for e in evaluations]).sum())
+        for status in _DROPPED
+    }
     dropped = [f"{_plural(n, 'space')} {_DROPPED[s]}" for s, n in counts.items() if n]
     became = f"Dropped were {enumerate_words(dropped)}." if dropped else "All spaces were kept."
     decided = "No space was left to decide, so all runs come out equal."
-    if evaluation.kept_.any():
+    if any(evaluation.kept_.any() for evaluation in evaluations):
         decided = (
             "Those that rank the runs alike were put together, and the group with the highest "
             "scores decided."
@@ -103,9 +107,17 @@ def _found(data: DataSummary) -> str:
     n_spaces = len(data.comparison.spaces)
     where = "the one space they share" if n_spaces == 1 else f"{n_spaces} different spaces"
     return (
-        f"{name} comes first among {len(data.runs)} clusterings, by {titles} in {where}, without "
-        f"known labels: {sizes}."
+        f"{name} {_comes_first(data.comparison)} among {len(data.runs)} clusterings, by {titles} "
+        f"in {where}, without known labels: {sizes}."
     )
+
+
+def _comes_first(comparison: Comparison) -> str:
+    places = comparison.consensus()["place"]
+    tied = [f"“{name}”" for name in places.index[places == places.iloc[0]][1:]]
+    if not tied:
+        return "comes first"
+    return f"shares the first place with {enumerate_words(tied, 4)}"
 
 
 def _range(sizes: Sequence[int]) -> str:
@@ -182,8 +194,11 @@ def _place_sentence(data: DataSummary, comparison: Comparison) -> str:
         return f"A second opinion: it is number {place} ({each})."
     if not any(evaluation.kept_.any() for evaluation in comparison.evaluations.values()):
         return f"It is number {place}; {_NOTHING_TOLD} cannot tell how sure that is."
-    bounds = consensus[["place_low", "place_high"]]
-    return _steadiness(data, f"{place} ({each})", bounds, "when one of them is left out")
+    checks = ["an index", "a space"] if len(comparison.spaces) > 1 else ["an index"]
+    when = f"when {' or '.join(checks)} is left out"
+    if any(evaluation.n_bootstrap for evaluation in comparison.evaluations.values()):
+        when += " and points are drawn anew"
+    return _steadiness(data, f"{place} ({each})", consensus[["place_low", "place_high"]], when)
 
 
 def _steadiness(data: DataSummary, place: str, bounds: pd.DataFrame, when: str) -> str:

@@ -4,7 +4,6 @@ import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -17,7 +16,7 @@ from kindset.evaluation._labels import Noise
 from kindset.evaluation._spaces import Metric
 from kindset.exceptions import InputError
 from kindset.report._checked import known_scalars, listed, printable, text
-from kindset.report._comparison import Comparison, compare_runs, usual_indices
+from kindset.report._comparison import Comparison, can_sample, compare_runs, usual_indices
 from kindset.report._known import doubts
 from kindset.report._provenance import Provenance, read_provenance
 from kindset.report._sections import read_parts
@@ -92,7 +91,7 @@ class DataSummary:
 class Ranking:
     """How to rank the runs: the parameters of `write_report` that a comparison takes."""
 
-    indices: Sequence[str] = field(default_factory=partial(usual_indices, "euclidean"))
+    indices: Sequence[str] | None = None
     metric: Metric = "euclidean"
     noise: Noise = "drop"
     truth: NDArray[Any] | None = None
@@ -247,14 +246,14 @@ def _compare(runs: list[Run], ranking: Ranking) -> tuple[Comparison | None, list
     if truth is not None and len(truth) == len(runs[0]):
         parameters["truth"] = np.unique(truth, return_inverse=True)[1]
     notes = []
-    sampled = len(runs[0]) > _SAMPLED_FROM and _can_sample(ranking)
-    if sampled:
+    indices = ranking.indices or usual_indices(ranking.metric)
+    if len(runs[0]) > _SAMPLED_FROM and not ranking.n_bootstrap and can_sample(indices):
         parameters["sample_size"] = _SAMPLE
         notes.append(f"Silhouettes are estimated from {_SAMPLE:,} of the {len(runs[0]):,} samples.")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            comparison = compare_runs(runs, ranking.indices, random_state=0, **parameters)
+            comparison = compare_runs(runs, indices, random_state=0, **parameters)
         except InputError as error:
             return None, [f"The runs are not ranked: {error}"]
     return comparison, [*notes, *_cautions(caught, comparison)]
@@ -274,13 +273,6 @@ def _cautions(caught: list[warnings.WarningMessage], comparison: Comparison) -> 
                 warning.message, warning.category, warning.filename, warning.lineno
             )
     return list(dict.fromkeys(told))
-
-
-def _can_sample(ranking: Ranking) -> bool:
-    return ranking.n_bootstrap == 0 and all(
-        INDICES[index].sampled is not None or INDICES[index].needs == "statistics"
-        for index in ranking.indices
-    )
 
 
 def in_words(sentence: str) -> str:
