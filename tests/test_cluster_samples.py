@@ -359,6 +359,17 @@ def test_scale(kindset, table, folder):
     assert "ACC 1.0" in out or "ACC 0.9" in out
 
 
+@pytest.mark.parametrize("k", ["2", "2:3"])
+def test_images_are_not_scaled(kindset, folder, k):
+    np.save("stack.npy", np.random.default_rng(0).random((12, 4, 5)))
+    arguments = ("cluster", "stack.npy", "-m", "kmeans", "-k", k, "--out", "out", "--scale")
+    code, _, err = kindset(*arguments, "standard")
+    assert code == 2
+    assert "--scale standard is for rows of numbers; stack holds images, of shape (4, 5)" in err
+    assert not (folder / "out").exists()
+    assert kindset(*arguments, "none")[0] == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

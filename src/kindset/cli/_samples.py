@@ -266,6 +266,11 @@ def _scaled(samples: Samples, scale: str) -> Samples:
     if (samples.X[:1] == samples.X).all():
         raise InputError(f"all samples of {samples.name} are equal; there is nothing to cluster.")
     if samples.kind == "images":
+        if scale != "none":
+            raise InputError(
+                f"--scale {scale} is for rows of numbers; {samples.name} holds images, of shape "
+                f"{samples.X.shape[1:]}."
+            )
         return samples
     X = samples.X.astype(np.float64) if samples.X.dtype.kind != "f" else samples.X
     spread = X.std(axis=0, dtype=np.float64)
