@@ -117,6 +117,7 @@ def test_a_sweep_is_about_one_data_set(kindset, table, folder):
     assert code == 0, err
     runs = load_runs([folder / "sweep"])
     assert [(len(run), run.n_clusters) for run in runs] == [(80, 3), (80, 4)]
+    assert err.count("Removed: 2 runs of other data") == 1
     assert (folder / "sweep" / "notes.txt").exists()
     assert (folder / "sweep" / "my.kindset-work").exists()
 
@@ -157,9 +158,84 @@ def test_one_more_run_goes_into_a_folder_of_runs(kindset, table, folder):
         assert "Written to sweep/ward-k3-seed0/" in out
         assert held(folder) == ["kmeans K=2 s0", "kmeans K=3 s0", "ward K=3 s0"]
     table.iloc[:80].to_csv("rows.csv", index=False)
+    for more in ((), ("--force",)):
+        code, _, err = kindset(*arguments, *more)
+        assert code == 2
+        assert "sweep holds runs of other data, which stay; choose another --out" in err
+        assert {len(run) for run in load_runs([folder / "sweep"])} == {90}
+        assert len(held(folder)) == 3
+
+
+def test_a_failed_first_run_replaces_nothing(kindset, table, folder):
+    fails = ("-m", "unmasking", "-k", "2:3", *COLUMNS, "-p", "n_initial=-4", "--force")
+    arguments = ("cluster", "rows.csv", "-m", "kmeans", "-k", 3, *COLUMNS, "--out", "one")
+    assert kindset(*arguments)[0] == 0
+    sweep(kindset, "kmeans", "2:3")
+    table.iloc[:80].to_csv("rows.csv", index=False)
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
+    for out in ("one", "sweep"):
+        code, _, err = kindset("cluster", "rows.csv", *fails, "--out", out)
+        assert code == 2
+        assert "n_initial must be" in err
+    after = {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
+    assert after == before
+
+
+def test_a_folder_without_runs_is_free_for_other_data(kindset, table, folder):
+    fails = ("cluster", "rows.csv", "-m", "unmasking", "-k", "2:3", *COLUMNS, "--out", "sweep")
+    assert kindset(*fails, "-p", "n_initial=-4")[0] == 2
+    assert [path.name for path in (folder / "sweep").iterdir()] == ["sweep.json"]
+    table.iloc[:80].to_csv("rows.csv", index=False)
+    sweep(kindset, "kmeans", "2:3")
+    assert sweep(kindset, "kmeans", "2:3").count("there already") == 2
+
+
+@pytest.mark.parametrize("there", ["nothing", "an empty folder", "a run"])
+def test_two_sweeps_begin_in_one_folder(kindset, table, folder, monkeypatch, there):
+    """Another sweep begins, and ends, while this one makes its first run."""
+    more = ()
+    if there == "a run":
+        arguments = ("cluster", "rows.csv", "-m", "kmeans", "-k", 3, *COLUMNS, "--out", "sweep")
+        assert kindset(*arguments)[0] == 0
+        more = ("--force",)
+    elif there == "an empty folder":
+        (folder / "sweep").mkdir()
+    fit, began = _methods.Method.fit, []
+
+    def fit_meanwhile(self, model, X):
+        if not began:
+            began.append(self)
+            sweep(kindset, "ward", "2:3", *more)
+        return fit(self, model, X)
+
+    monkeypatch.setattr(_methods.Method, "fit", fit_meanwhile)
+    arguments = ("cluster", "rows.csv", "-m", "kmeans", "-k", "2:3", *COLUMNS, "--out", "sweep")
+    code, _, err = kindset(*arguments, *more)
+    if there == "a run":
+        assert code == 2
+        assert "others put runs into sweep meanwhile; start again" in err
+        assert held(folder) == ["ward K=2 s0", "ward K=3 s0"]
+        code, _, err = kindset(*arguments)
+    assert code == 0, err
+    assert held(folder) == ["kmeans K=2 s0", "kmeans K=3 s0", "ward K=2 s0", "ward K=3 s0"]
+
+
+def test_two_sweeps_of_other_data_do_not_mix(kindset, table, folder, monkeypatch):
+    fit, began = _methods.Method.fit, []
+
+    def fit_meanwhile(self, model, X):
+        if not began:
+            began.append(self)
+            table.iloc[:80].to_csv("rows.csv", index=False)
+            sweep(kindset, "ward", "2:3")
+        return fit(self, model, X)
+
+    monkeypatch.setattr(_methods.Method, "fit", fit_meanwhile)
+    arguments = ("cluster", "rows.csv", "-m", "kmeans", "-k", "2:3", *COLUMNS, "--out", "sweep")
     code, _, err = kindset(*arguments)
     assert code == 2
-    assert "holds runs of other data" in err
+    assert "sweep holds runs of other data" in err
+    assert held(folder) == ["ward K=2 s0", "ward K=3 s0"]
 
 
 @pytest.mark.parametrize("command", ["cluster", "compare"])
@@ -197,8 +273,10 @@ def test_replaced_data_do_not_mix_after_an_interrupt(kindset, table, folder, mon
         return build(self, setting, verbose=verbose, **options)
 
     monkeypatch.setattr(_methods.Method, "build", interrupt)
-    arguments = ("cluster", "rows.csv", "-m", "kmeans", "-k", "4:5", *COLUMNS, "--out", "sweep")
-    assert kindset(*arguments, "--force")[0] == 130
+    arguments = ("cluster", "rows.csv", "-m", "kmeans", *COLUMNS, "--out", "sweep", "--force")
+    assert kindset(*arguments, "-k", "5:6")[0] == 130
+    assert held(folder) == ["kmeans K=2 s0", "kmeans K=3 s0"], "no new run stands"
+    assert kindset(*arguments, "-k", "4:5")[0] == 130
     assert held(folder) == ["kmeans K=4 s0"]
     monkeypatch.setattr(_methods.Method, "build", build)
     assert sweep(kindset, "kmeans", "4:5").count("there already") == 1
