@@ -287,10 +287,41 @@ def test_other_labels_or_ids_are_not_taken_for_the_same(kindset, table, folder):
     arguments = ("cluster", "rows.csv", "-m", "kmeans", "-k", "2:3", "--out", "sweep")
     without = ("--exclude", "who,kind")
     assert kindset(*arguments, *without)[0] == 0
-    code, out, err = kindset(*arguments, *COLUMNS, "--json")
+    code, out, err = kindset(*arguments[:5], "4:5", *arguments[6:], *without)
+    assert code == 0
+    for k in ("1:2", "2:3"):
+        code, out, err = kindset(*arguments[:5], k, *arguments[6:], *COLUMNS)
+        assert code == 2
+        assert "-seed0 was made with other ids and other known labels; choose another" in err
+        assert "(--force)" in err
+        assert len(held(folder)) == 4, "refused before any work"
+    code, out, err = kindset(*arguments, *COLUMNS, "--json", "--force")
     assert code == 0
     assert err.count("in place of an earlier one") == 2
     assert "ACC" in json.loads(out)["runs"][0]
+
+
+def test_a_copy_under_another_name_is_the_same(kindset, table, folder):
+    sweep(kindset, "kmeans", "2:3")
+    (folder / "copy.csv").write_bytes((folder / "rows.csv").read_bytes())
+    arguments = ("cluster", "copy.csv", "-m", "kmeans", "-k", "2:3", *COLUMNS, "--out", "sweep")
+    code, _, err = kindset(*arguments)
+    assert code == 0, err
+    assert err.count("there already") == 2
+
+
+def test_a_run_of_another_release_is_not_replaced_unasked(kindset, table, folder):
+    sweep(kindset, "kmeans", "2:3")
+    path = folder / "sweep" / "kmeans-k3-seed0" / "run.json"
+    document = json.loads(path.read_text())
+    document["versions"]["kindset"] = "0.0.1"
+    document["details"]["source"] = "of an earlier kind"
+    path.write_text(json.dumps(document))
+    arguments = ("cluster", "rows.csv", "-m", "kmeans", "-k", "2:3", *COLUMNS, "--out", "sweep")
+    code, _, err = kindset(*arguments)
+    assert code == 2
+    assert "sweep/kmeans-k3-seed0 was made with another release of Kindset" in " ".join(err.split())
+    assert sweep(kindset, "kmeans", "2:3", "--force").count("in place of") == 2
 
 
 def test_interrupted_sweep(kindset, table, folder, monkeypatch, ctrl_c):

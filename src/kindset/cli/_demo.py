@@ -87,7 +87,7 @@ def _survey_job(method: str, n_jobs: int) -> Job:
         return _survey.write_survey(result, folder)
 
     wanted = {"method": method, "seed": options.seed}
-    source = f"{options.n_components} {options.criterion} {options.n_init}"
+    source = {"choice": f"{options.n_components} {options.criterion} {options.n_init}"}
     return Job(f"survey-{method}", wanted, fingerprint(data.data), source, make)
 
 

@@ -29,8 +29,8 @@ class Job:
         What an earlier run must have in common with this one to stand for it.
     data : Fingerprint
         What it is made on.
-    source : str
-        What else must be the same: ids, known labels, columns.
+    source : dict of str to str
+        What else must be the same, such as ids and known labels, in words and as a hash.
     make : callable
         ``make(folder, work)`` makes the run, fills its folder, and returns it; in the working
         folder it may leave what it needs to go on after it was killed.
@@ -41,20 +41,39 @@ class Job:
     folder: str
     wanted: dict[str, object]
     data: Fingerprint
-    source: str
+    source: dict[str, str]
     make: Callable[[Path, WorkingFolder], Run]
     how: str = ""
 
     def stands(self, path: Path) -> Run | None:
-        """Return the run that an earlier, perhaps interrupted, sweep has finished."""
+        """Return the run that an earlier, perhaps interrupted, sweep has finished.
+
+        A sound run that is another one is refused: it is not to be replaced unasked.
+        """
         try:
             run = Run.load(path)
         except InputError:
             return None
-        same = all(_plain(getattr(run, key)) == _plain(self.wanted[key]) for key in self.wanted)
-        same = same and run.details.get("source", self.source) == self.source
-        made_here = run.versions.get("kindset") == __version__
-        return run if same and made_here and run.data == self.data else None
+        changed = self._changed(run)
+        if changed:
+            raise InputError(
+                f"{path} was made with {' and '.join(changed)}; choose another --out, or replace "
+                "it (--force)."
+            )
+        return run
+
+    def _changed(self, run: Run) -> list[str]:
+        """Say in words what a run does not have in common with this one."""
+        wanted = any(_plain(getattr(run, key)) != _plain(self.wanted[key]) for key in self.wanted)
+        changed = {
+            "another release of Kindset": run.versions.get("kindset") != __version__,
+            "other settings": wanted,
+            "other data": run.data != self.data,
+        }
+        source = run.details.get("source", self.source)
+        for what, told in self.source.items():
+            changed[f"other {what}"] = not isinstance(source, dict) or source.get(what) != told
+        return [what for what in changed if changed[what]]
 
     def work_for(self, path: Path) -> WorkingFolder:
         """Return the working folder of this run, if it is to stand at `path`."""
@@ -117,28 +136,33 @@ class Sweep:
     def finish(self, jobs: Sequence[Job]) -> list[Run]:
         """Make the runs that are not there yet, or with `force` all; return all.
 
-        Ctrl-C keeps what is finished, and the next call goes on from there. Other runs about the
-        same thing stay as they are.
+        An earlier run that is another one is refused before any work. Ctrl-C keeps what is
+        finished, and the next call goes on from there. Other runs about the same thing stay as
+        they are.
         """
         share = SharedSpaces()
+        there = [self._standing(job, share) for job in jobs]
         runs = []
         for number, job in enumerate(jobs):
-            path = self.folder / job.folder
-            earlier = path.exists()
-            run = job.stands(path) if earlier and not self.force else None
-            note = "there already"
+            earlier = (self.folder / job.folder).exists()
+            # What was not there at first, another sweep may have made meanwhile.
+            run, note = there[number] or self._standing(job, share), "there already"
             if run is None:
                 try:
                     run = self._make(job)
                 except KeyboardInterrupt:
-                    there = f"{number} of {len(jobs)} runs are there"
-                    self.say(f"Interrupted: {there}; start again to go on.")
+                    done = f"{number} of {len(jobs)} runs are there"
+                    self.say(f"Interrupted: {done}; start again to go on.")
                     raise typer.Exit(130) from None
                 note = f"{sum(run.timings.values()):.1f} s"
                 note += ", in place of an earlier one" if earlier else ""
             self.say(f"[{number + 1}/{len(jobs)}] {run.name}: {note}")
             runs.append(share(run))
         return runs
+
+    def _standing(self, job: Job, share: SharedSpaces) -> Run | None:
+        run = None if self.force else job.stands(self.folder / job.folder)
+        return None if run is None else share(run)
 
     def _make(self, job: Job) -> Run:
         """Make a run; when it stands, what it replaces is removed."""
@@ -178,9 +202,9 @@ class Sweep:
 
     def _remove(self, others: Sequence[Path], new: Path) -> None:
         """Remove other runs than the new one, and what is left of unfinished ones."""
-        left = [path for path in self.folder.glob(f".*{ENDING}") if not path.is_symlink()]
+        left = [path for path in self.folder.glob(f".*{ENDING}") if path.is_dir()]
         for path in (*others, *left):
-            if path != new:
+            if path != new and not path.is_symlink():
                 shutil.rmtree(path)
         self.say(f"Removed: {len(others)} run{'s'[: len(others) > 1]} of other data.")
 
