@@ -117,6 +117,7 @@ def test_a_sweep_is_about_one_data_set(kindset, table, folder):
     assert code == 0, err
     runs = load_runs([folder / "sweep"])
     assert [(len(run), run.n_clusters) for run in runs] == [(80, 3), (80, 4)]
+    assert err.count("Removed: 2 runs of other data") == 1
     assert (folder / "sweep" / "notes.txt").exists()
     assert (folder / "sweep" / "my.kindset-work").exists()
 
@@ -157,9 +158,84 @@ def test_one_more_run_goes_into_a_folder_of_runs(kindset, table, folder):
         assert "Written to sweep/ward-k3-seed0/" in out
         assert held(folder) == ["kmeans K=2 s0", "kmeans K=3 s0", "ward K=3 s0"]
     table.iloc[:80].to_csv("rows.csv", index=False)
+    for more in ((), ("--force",)):
+        code, _, err = kindset(*arguments, *more)
+        assert code == 2
+        assert "sweep holds runs of other data, which stay; choose another --out" in err
+        assert {len(run) for run in load_runs([folder / "sweep"])} == {90}
+        assert len(held(folder)) == 3
+
+
+def test_a_failed_first_run_replaces_nothing(kindset, table, folder):
+    fails = ("-m", "unmasking", "-k", "2:3", *COLUMNS, "-p", "n_initial=-4", "--force")
+    arguments = ("cluster", "rows.csv", "-m", "kmeans", "-k", 3, *COLUMNS, "--out", "one")
+    assert kindset(*arguments)[0] == 0
+    sweep(kindset, "kmeans", "2:3")
+    table.iloc[:80].to_csv("rows.csv", index=False)
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
+    for out in ("one", "sweep"):
+        code, _, err = kindset("cluster", "rows.csv", *fails, "--out", out)
+        assert code == 2
+        assert "n_initial must be" in err
+    after = {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
+    assert after == before
+
+
+def test_a_folder_without_runs_is_free_for_other_data(kindset, table, folder):
+    fails = ("cluster", "rows.csv", "-m", "unmasking", "-k", "2:3", *COLUMNS, "--out", "sweep")
+    assert kindset(*fails, "-p", "n_initial=-4")[0] == 2
+    assert [path.name for path in (folder / "sweep").iterdir()] == ["sweep.json"]
+    table.iloc[:80].to_csv("rows.csv", index=False)
+    sweep(kindset, "kmeans", "2:3")
+    assert sweep(kindset, "kmeans", "2:3").count("there already") == 2
+
+
+@pytest.mark.parametrize("there", ["nothing", "an empty folder", "a run"])
+def test_two_sweeps_begin_in_one_folder(kindset, table, folder, monkeypatch, there):
+    """Another sweep begins, and ends, while this one makes its first run."""
+    more = ()
+    if there == "a run":
+        arguments = ("cluster", "rows.csv", "-m", "kmeans", "-k", 3, *COLUMNS, "--out", "sweep")
+        assert kindset(*arguments)[0] == 0
+        more = ("--force",)
+    elif there == "an empty folder":
+        (folder / "sweep").mkdir()
+    fit, began = _methods.Method.fit, []
+
+    def fit_meanwhile(self, model, X):
+        if not began:
+            began.append(self)
+            sweep(kindset, "ward", "2:3", *more)
+        return fit(self, model, X)
+
+    monkeypatch.setattr(_methods.Method, "fit", fit_meanwhile)
+    arguments = ("cluster", "rows.csv", "-m", "kmeans", "-k", "2:3", *COLUMNS, "--out", "sweep")
+    code, _, err = kindset(*arguments, *more)
+    if there == "a run":
+        assert code == 2
+        assert "others put runs into sweep meanwhile; start again" in err
+        assert held(folder) == ["ward K=2 s0", "ward K=3 s0"]
+        code, _, err = kindset(*arguments)
+    assert code == 0, err
+    assert held(folder) == ["kmeans K=2 s0", "kmeans K=3 s0", "ward K=2 s0", "ward K=3 s0"]
+
+
+def test_two_sweeps_of_other_data_do_not_mix(kindset, table, folder, monkeypatch):
+    fit, began = _methods.Method.fit, []
+
+    def fit_meanwhile(self, model, X):
+        if not began:
+            began.append(self)
+            table.iloc[:80].to_csv("rows.csv", index=False)
+            sweep(kindset, "ward", "2:3")
+        return fit(self, model, X)
+
+    monkeypatch.setattr(_methods.Method, "fit", fit_meanwhile)
+    arguments = ("cluster", "rows.csv", "-m", "kmeans", "-k", "2:3", *COLUMNS, "--out", "sweep")
     code, _, err = kindset(*arguments)
     assert code == 2
-    assert "holds runs of other data" in err
+    assert "sweep holds runs of other data" in err
+    assert held(folder) == ["ward K=2 s0", "ward K=3 s0"]
 
 
 @pytest.mark.parametrize("command", ["cluster", "compare"])
@@ -197,8 +273,10 @@ def test_replaced_data_do_not_mix_after_an_interrupt(kindset, table, folder, mon
         return build(self, setting, verbose=verbose, **options)
 
     monkeypatch.setattr(_methods.Method, "build", interrupt)
-    arguments = ("cluster", "rows.csv", "-m", "kmeans", "-k", "4:5", *COLUMNS, "--out", "sweep")
-    assert kindset(*arguments, "--force")[0] == 130
+    arguments = ("cluster", "rows.csv", "-m", "kmeans", *COLUMNS, "--out", "sweep", "--force")
+    assert kindset(*arguments, "-k", "5:6")[0] == 130
+    assert held(folder) == ["kmeans K=2 s0", "kmeans K=3 s0"], "no new run stands"
+    assert kindset(*arguments, "-k", "4:5")[0] == 130
     assert held(folder) == ["kmeans K=4 s0"]
     monkeypatch.setattr(_methods.Method, "build", build)
     assert sweep(kindset, "kmeans", "4:5").count("there already") == 1
@@ -209,10 +287,41 @@ def test_other_labels_or_ids_are_not_taken_for_the_same(kindset, table, folder):
     arguments = ("cluster", "rows.csv", "-m", "kmeans", "-k", "2:3", "--out", "sweep")
     without = ("--exclude", "who,kind")
     assert kindset(*arguments, *without)[0] == 0
-    code, out, err = kindset(*arguments, *COLUMNS, "--json")
+    code, out, err = kindset(*arguments[:5], "4:5", *arguments[6:], *without)
+    assert code == 0
+    for k in ("1:2", "2:3"):
+        code, out, err = kindset(*arguments[:5], k, *arguments[6:], *COLUMNS)
+        assert code == 2
+        assert "-seed0 was made with other ids and other known labels; choose another" in err
+        assert "(--force)" in err
+        assert len(held(folder)) == 4, "refused before any work"
+    code, out, err = kindset(*arguments, *COLUMNS, "--json", "--force")
     assert code == 0
     assert err.count("in place of an earlier one") == 2
     assert "ACC" in json.loads(out)["runs"][0]
+
+
+def test_a_copy_under_another_name_is_the_same(kindset, table, folder):
+    sweep(kindset, "kmeans", "2:3")
+    (folder / "copy.csv").write_bytes((folder / "rows.csv").read_bytes())
+    arguments = ("cluster", "copy.csv", "-m", "kmeans", "-k", "2:3", *COLUMNS, "--out", "sweep")
+    code, _, err = kindset(*arguments)
+    assert code == 0, err
+    assert err.count("there already") == 2
+
+
+def test_a_run_of_another_release_is_not_replaced_unasked(kindset, table, folder):
+    sweep(kindset, "kmeans", "2:3")
+    path = folder / "sweep" / "kmeans-k3-seed0" / "run.json"
+    document = json.loads(path.read_text())
+    document["versions"]["kindset"] = "0.0.1"
+    document["details"]["source"] = "of an earlier kind"
+    path.write_text(json.dumps(document))
+    arguments = ("cluster", "rows.csv", "-m", "kmeans", "-k", "2:3", *COLUMNS, "--out", "sweep")
+    code, _, err = kindset(*arguments)
+    assert code == 2
+    assert "sweep/kmeans-k3-seed0 was made with another release of Kindset" in " ".join(err.split())
+    assert sweep(kindset, "kmeans", "2:3", "--force").count("in place of") == 2
 
 
 def test_interrupted_sweep(kindset, table, folder, monkeypatch, ctrl_c):
@@ -357,6 +466,17 @@ def test_scale(kindset, table, folder):
     )
     assert err == ""
     assert "ACC 1.0" in out or "ACC 0.9" in out
+
+
+@pytest.mark.parametrize("k", ["2", "2:3"])
+def test_images_are_not_scaled(kindset, folder, k):
+    np.save("stack.npy", np.random.default_rng(0).random((12, 4, 5)))
+    arguments = ("cluster", "stack.npy", "-m", "kmeans", "-k", k, "--out", "out", "--scale")
+    code, _, err = kindset(*arguments, "standard")
+    assert code == 2
+    assert "--scale standard is for rows of numbers; stack holds images, of shape (4, 5)" in err
+    assert not (folder / "out").exists()
+    assert kindset(*arguments, "none")[0] == 0
 
 
 @pytest.mark.parametrize(

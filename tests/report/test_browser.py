@@ -217,10 +217,16 @@ def test_the_graph_can_be_read_on_a_phone(visit):
 
 def test_names_beside_the_scores_are_whole(visit):
     page = visit(1280)
-    chart = page.locator("svg.wide").first
-    left = chart.bounding_box()["x"]
-    for name in chart.locator("text.end").all():
-        assert name.bounding_box()["x"] >= left
+    page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+    charts = page.locator("svg[aria-label^='Scores of ']").all()
+    assert charts
+    for chart in charts:
+        left, names = chart.bounding_box()["x"], chart.locator("text.end").all()
+        assert names
+        for name in names:
+            box = name.bounding_box()
+            assert box["width"] > 0
+            assert box["x"] >= left
 
 
 @pytest.mark.parametrize("width", [390, 1280])

@@ -152,6 +152,21 @@ def test_divisions_are_held_together_by_shared_samples():
     assert len(set(zip(truth.tolist(), labels[:100].tolist(), strict=True))) == 4
 
 
+@pytest.mark.parametrize(
+    ("n_clusters", "n_cells", "sizes"),
+    [
+        (6, 1000, [12, 24, 36, 48]),
+        (25, 1000, [50, 100, 150, 200]),
+        (30, 1000, [60, 120, 180, 200]),
+        (100, 1000, [200, 400]),
+        (100, 150, [150]),
+        (3, 3, [3]),
+    ],
+)
+def test_starts_are_several_times_finer_but_not_for_many_clusters(n_clusters, n_cells, sizes):
+    assert _graph._start_sizes(n_clusters, n_cells) == sizes
+
+
 def test_the_majority_decides_and_the_first_of_equals():
     votes = np.array([[1, 2, 2], [3, 1, 2], [0, 0, 5]])
     assert _cells.vote(votes).tolist() == [2, 3, 0]

@@ -29,7 +29,7 @@ from kindset.cli._options import (
     read_range,
 )
 from kindset.cli._samples import SampleOptions, read_samples
-from kindset.cli._sweep import check_single_output, finish, is_sweep, open_sweep
+from kindset.cli._sweep import Sweep, check_single_output, is_sweep
 from kindset.cli._tables import Codebook
 from kindset.cli._working import WorkingFolder
 from kindset.exceptions import InputError
@@ -151,9 +151,12 @@ def _cluster_samples(clusterer: Clusterer, settings: Sequence[Setting], output: 
     if output.is_for_one(settings):
         runs = [_cluster_once(clusterer, settings[0], jobs[0].work_for(folder), folder, force)]
     else:
-        written = folder / jobs[0].folder if len(jobs) == 1 else folder
-        open_sweep(folder, clusterer.samples.data.sha256, force=force)
-        runs = finish(folder, jobs, say=partial(typer.echo, err=True), force=force)
+        single = len(jobs) == 1
+        written = folder / jobs[0].folder if single else folder
+        say = partial(typer.echo, err=True)
+        sweep = Sweep(folder, clusterer.samples.data.sha256, say, force=force, single=single)
+        sweep.open()
+        runs = sweep.finish(jobs)
     if output.as_json:
         typer.echo(json.dumps({"runs": [_facts(run) for run in runs], "out": str(written)}))
     elif len(runs) == 1:

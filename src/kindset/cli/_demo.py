@@ -15,7 +15,7 @@ from kindset.cli._compare import show_consensus
 from kindset.cli._methods import Setting
 from kindset.cli._options import Debug, Force, Jobs
 from kindset.cli._samples import Samples
-from kindset.cli._sweep import Job, finish, open_sweep
+from kindset.cli._sweep import Job, Sweep
 from kindset.cli._working import WorkingFolder
 from kindset.datasets import load_anes96
 from kindset.report import compare_runs, write_report
@@ -57,16 +57,16 @@ def demo(
 
     Started again, it goes on with what is there already.
     """
-    open_sweep(out, "demo", force=force)
     say = partial(typer.echo, err=False)
+    sweep = Sweep(out, "demo", say, force=force)
+    sweep.open()
     say(f"1. {_SURVEY} Which kinds are there?\n")
-    survey_jobs = [_survey_job(method, jobs) for method in ("bos", "god")]
-    surveys = finish(out, survey_jobs, say=say, force=force)
+    surveys = sweep.finish([_survey_job(method, jobs) for method in ("bos", "god")])
     best = min(surveys, key=lambda run: run.metrics["icl"])
     say(f"\n{_segments(best)}\n")
     say(f"2. {_DIGITS}\n")
     clusterer = _digits(jobs)
-    digits = finish(out, [clusterer.job(setting) for setting in SETTINGS], say=say, force=force)
+    digits = sweep.finish([clusterer.job(setting) for setting in SETTINGS])
     say("\n3. Which to trust? The ranking does not see the true digits; NMI, ACC and ARI do.\n")
     show_consensus(compare_runs(digits, truth=clusterer.samples.truth, n_jobs=jobs))
     page = out / "report.html"
@@ -87,7 +87,7 @@ def _survey_job(method: str, n_jobs: int) -> Job:
         return _survey.write_survey(result, folder)
 
     wanted = {"method": method, "seed": options.seed}
-    source = f"{options.n_components} {options.criterion} {options.n_init}"
+    source = {"choice": f"{options.n_components} {options.criterion} {options.n_init}"}
     return Job(f"survey-{method}", wanted, fingerprint(data.data), source, make)
 
 

@@ -98,11 +98,15 @@ class Samples:
         self.data = fingerprint(self.X)
 
     @property
-    def source(self) -> str:
-        """What tells apart samples that look alike: their ids, labels, columns and scaling."""
-        told = [self.ids.name, *self.ids, self.features, self.scaling, self.name, self.crop]
-        told += [] if self.truth is None else self.truth.tolist()
-        return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
+    def source(self) -> dict[str, str]:
+        """What tells apart samples that look alike, as hashes; what they are called does not."""
+        told = {
+            "ids": [self.ids.name, *self.ids],
+            "known labels": None if self.truth is None else self.truth.tolist(),
+            "names of columns": self.features,
+            "cropping": self.crop,
+        }
+        return {what: hashlib.sha256(repr(told[what]).encode()).hexdigest()[:16] for what in told}
 
     @property
     def kind(self) -> Kind:
@@ -266,6 +270,11 @@ def _scaled(samples: Samples, scale: str) -> Samples:
     if (samples.X[:1] == samples.X).all():
         raise InputError(f"all samples of {samples.name} are equal; there is nothing to cluster.")
     if samples.kind == "images":
+        if scale != "none":
+            raise InputError(
+                f"--scale {scale} is for rows of numbers; {samples.name} holds images, of shape "
+                f"{samples.X.shape[1:]}."
+            )
         return samples
     X = samples.X.astype(np.float64) if samples.X.dtype.kind != "f" else samples.X
     spread = X.std(axis=0, dtype=np.float64)

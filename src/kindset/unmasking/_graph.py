@@ -22,6 +22,7 @@ _LEAST = 1e-3
 _OVERLAP = 3.0  # weight of shared samples, in all, to that of the scores
 _STARTS = 5
 _FINER = (2, 4, 6, 8)
+_MOST_STARTED = 200  # clusters of the finest start, unless four times those wanted are more
 _MOST_FOUND = 48  # clusters, where their number is free
 
 
@@ -142,9 +143,8 @@ def modular_cut(
     """
     n = graph.shape[0]
     k = min(n_clusters or _MOST_FOUND // _FINER[-1], n)
-    finest = min(k * _FINER[-1], n)
-    space = spectral_space(graph, finest)
-    sizes = sorted({min(k * times, finest) for times in _FINER})
+    sizes = _start_sizes(k, n)
+    space = spectral_space(graph, sizes[-1])
     seeds = rng.randint(np.iinfo(np.int32).max, size=(len(sizes), _STARTS))
 
     def run(size: int, seed: int) -> tuple[float, IntArray]:
@@ -158,6 +158,12 @@ def modular_cut(
     jobs = [(s, int(seed)) for s, row in zip(sizes, seeds, strict=True) for seed in row]
     found = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(run)(*job) for job in jobs)
     return max(found, key=lambda one: one[0])[1]
+
+
+def _start_sizes(n_clusters: int, n_cells: int) -> list[int]:
+    """Return how many clusters the starts have: several times those wanted, if not too many."""
+    most = min(max(4 * n_clusters, _MOST_STARTED), n_cells)
+    return sorted({min(n_clusters * times, most) for times in _FINER})
 
 
 def spectral_cut(
