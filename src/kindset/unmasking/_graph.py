@@ -21,7 +21,7 @@ from kindset.unmasking._pairs import FloatArray, Halves, IntArray, Unmasking, sp
 _LEAST = 1e-3
 _OVERLAP = 3.0  # weight of shared samples, in all, to that of the scores
 _STARTS = 5
-_FINER = (2, 4, 6, 8)
+_FINER = (2, 4, 6, 8, 1)  # how many times as many clusters starts have; coarse ones last
 _MOST_STARTED = 200  # clusters of the finest start, unless four times those wanted are more
 _MOST_FOUND = 48  # clusters, where their number is free
 
@@ -142,9 +142,9 @@ def modular_cut(
     until the number is right, and cells move again.
     """
     n = graph.shape[0]
-    k = min(n_clusters or _MOST_FOUND // _FINER[-1], n)
+    k = min(n_clusters or _MOST_FOUND // max(_FINER), n)
     sizes = _start_sizes(k, n)
-    space = spectral_space(graph, sizes[-1])
+    space = spectral_space(graph, max(sizes))
     seeds = rng.randint(np.iinfo(np.int32).max, size=(len(sizes), _STARTS))
 
     def run(size: int, seed: int) -> tuple[float, IntArray]:
@@ -163,7 +163,7 @@ def modular_cut(
 def _start_sizes(n_clusters: int, n_cells: int) -> list[int]:
     """Return how many clusters the starts have: several times those wanted, if not too many."""
     most = min(max(4 * n_clusters, _MOST_STARTED), n_cells)
-    return sorted({min(n_clusters * times, most) for times in _FINER})
+    return list(dict.fromkeys(min(n_clusters * times, most) for times in _FINER))
 
 
 def spectral_cut(
