@@ -68,7 +68,7 @@ def test_several_numbers_and_seeds_are_ranked(kindset, table, folder):
     arguments = ("cluster", "rows.csv", "-m", "kmeans", "-k", "2:4", "--seeds", "0,1", *COLUMNS)
     code, out, err = kindset(*arguments, "--out", "sweep")
     assert code == 0, err
-    assert "Silhouette" in out
+    assert "Consensus: rank by each index" in out
     assert "NMI" in out
     assert "wins" not in out, "one space: nothing was left out"
     assert len(load_runs([folder / "sweep"])) == 6
@@ -78,6 +78,8 @@ def test_several_numbers_and_seeds_are_ranked(kindset, table, folder):
     assert code == 0
     assert err.count("there already") == 6
     assert {path: path.stat().st_mtime_ns for path in stamps} == stamps
+    _, out, _ = kindset("cluster", "rows.csv", "-m", "gmm", "-k", "2:3", *COLUMNS, "--out", "sweep")
+    assert "kmeans K=2 s0" in out, "all runs of the folder are ranked"
 
 
 def test_a_sweep_goes_on_with_what_is_sound(kindset, table, folder):

@@ -180,6 +180,16 @@ def test_one_cluster_is_marked(kindset, runs, folder):
     assert [line for line in out.splitlines() if " one " in line and "*" in line]
 
 
+def test_one_space_leaves_no_choice_to_be_fragile(kindset, folder):
+    for k in (2, 3):
+        labels = KMeans(k, n_init=1, random_state=0).fit_predict(X)
+        np.savez(folder / f"k{k}.npz", labels=labels, embedding=X)
+    code, _, err = kindset("compare", "k2.npz", "k3.npz")
+    assert code == 0
+    assert "choice of spaces" not in err
+    assert "dip test" not in err
+
+
 def test_same_run_twice_is_noted(kindset, runs):
     code, _, err = kindset("compare", runs, runs / "0")
     assert code == 0

@@ -34,7 +34,7 @@ from kindset.cli._tables import Codebook
 from kindset.cli._working import WorkingFolder
 from kindset.exceptions import InputError
 from kindset.report import compare_runs
-from kindset.runs import Run
+from kindset.runs import Run, load_runs
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def _cluster_samples(clusterer: Clusterer, settings: Sequence[Setting], output: 
     elif len(runs) == 1:
         typer.echo(f"\n{summarise(runs[0], clusterer.samples)}\n\nWritten to {written}/")
     else:
-        _rank(runs, clusterer)
+        _rank(load_runs([folder]), clusterer)
         typer.echo(f"Written to {folder}/; look closer: kindset report {folder}")
     if any(run.details["interrupted"] for run in runs):
         raise typer.Exit(130)

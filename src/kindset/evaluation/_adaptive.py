@@ -410,10 +410,12 @@ class AdaptiveEvaluation(BaseEstimator):
         passed[tested] = holm_rejects(pvalues[tested], self.dip_alpha)
         if passed.any():
             return passed
-        self._warn(
-            f"The dip test found none of the {tested.sum()} spaces multimodal (smallest p = "
-            f"{pvalues.min():.2g}), so all of them are kept."
-        )
+        if tested.sum() > 1:
+            self._warn(
+                f"The dip test found none of the {tested.sum()} spaces multimodal (smallest p = "
+                f"{pvalues.min():.2g}, before the correction for their number), so all of them are "
+                "kept."
+            )
         return everything
 
     def _settings(self) -> AceSettings:
@@ -486,7 +488,7 @@ class AdaptiveEvaluation(BaseEstimator):
 
     def _warn_if_thin(self) -> None:
         n_partitions = self.score_matrix_.shape[1]
-        if n_partitions < _FEW_PARTITIONS:
+        if n_partitions < _FEW_PARTITIONS and (self.status_ != "copy").sum() > 1:
             self._warn(
                 f"There are only {n_partitions} partitions; below {_FEW_PARTITIONS} the choice of "
                 "spaces is fragile, so look at the average ranks and the rank intervals as well."

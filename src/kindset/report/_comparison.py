@@ -246,15 +246,19 @@ def _evaluation(index: str, parameters: dict[str, Any]) -> AdaptiveEvaluation:
 
 
 def _note_repeats(runs: Sequence[Run], owner: Sequence[int]) -> None:
-    """Say which runs are the same partition of the same space: they count as two."""
-    seen: dict[tuple[int, bytes], str] = {}
+    """Say which runs are the same partition of the same space: they count as several."""
+    alike: dict[tuple[int, bytes], list[str]] = {}
     for run, home in zip(runs, owner, strict=True):
         codes, _ = encode_labels(run.labels, noise="drop")
-        first = seen.setdefault((home, codes.tobytes()), run.name)
-        if first != run.name and home >= 0:
-            warnings.warn(
-                f"{first} and {run.name} are the same partition in the same space.", stacklevel=3
-            )
+        if home >= 0:
+            alike.setdefault((home, codes.tobytes()), []).append(run.name)
+    repeated = [" = ".join(names) for names in alike.values() if len(names) > 1]
+    if repeated:
+        shown = "; ".join(repeated[:4]) + (f"; {len(repeated) - 4} more" * (len(repeated) > 4))
+        warnings.warn(
+            f"Some runs are the same partition in the same space, and count all the same: {shown}.",
+            stacklevel=3,
+        )
 
 
 def _pass_on(notes: dict[str, list[warnings.WarningMessage]]) -> None:

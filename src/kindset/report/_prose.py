@@ -29,6 +29,10 @@ _DROPPED = {
 }
 
 
+_FURTHER = (
+    "That is by distances between respondents; where it differs, how well the answers are "
+    "described says more."
+)
 _NOTHING_TOLD = "spaces that tell no runs apart"
 
 
@@ -149,11 +153,10 @@ def _membership(data: DataSummary) -> str:
 
 
 def _seeds(data: DataSummary) -> str:
-    own = (data.lead.run.method, data.lead.run.n_clusters)
     for stable in data.stability:
-        if (stable.method, stable.n_clusters) == own:
+        if data.lead.run.name in stable.runs:
             return (
-                f"{stable.n_runs} runs that differ from each other only in their seed, this one "
+                f"{len(stable.runs)} runs that differ from each other only in their seed, this one "
                 f"among them, agree to {stable.agreement:.2f} (adjusted Rand index; 1 would be the "
                 "same groups)."
             )
@@ -168,7 +171,7 @@ def _rank_sentence(data: DataSummary, comparison: Comparison) -> str:
     row = table.loc[data.lead.run.name]
     place = f"{row['rank']:g} of {len(table)} by {INDICES[index].title}"
     if data.by_likelihood:
-        return f"A second opinion: it is number {place}."
+        return f"A second opinion: it is number {place}. {_FURTHER}"
     if not is_varied(evaluation):
         alone = "one space alone" if evaluation.kept_.any() else _NOTHING_TOLD
         return f"It is number {place}; {alone} cannot tell how sure that is."
@@ -191,7 +194,7 @@ def _place_sentence(data: DataSummary, comparison: Comparison) -> str:
         f"{row[index]:g} by {INDICES[index].title}" for index in comparison.evaluations
     ])  # fmt: skip
     if data.by_likelihood:
-        return f"A second opinion: it is number {place} ({each})."
+        return f"A second opinion: it is number {place} ({each}). {_FURTHER}"
     if not any(evaluation.kept_.any() for evaluation in comparison.evaluations.values()):
         return f"It is number {place}; {_NOTHING_TOLD} cannot tell how sure that is."
     checks = ["an index", "a space"] if len(comparison.spaces) > 1 else ["an index"]

@@ -28,6 +28,11 @@ KNOWN = ("NMI", "ACC", "ARI")
 _SAMPLED_FROM = 20_000
 _SAMPLE = 4_000
 
+_NUMBER = (
+    "The runs have different numbers of groups, and no ranking chooses a number reliably: take the "
+    "one that serves your purpose, and compare runs that have it."
+)
+
 # How a reader of the page would say what the library's warnings say.
 _IN_WORDS = {"partitions": "clusterings", "multimodal": "with clearly separate heaps of points"}
 
@@ -47,11 +52,11 @@ class RunSummary:
 
 @dataclass(frozen=True)
 class Stability:
-    """How far runs agree that differ in nothing but their seed."""
+    """How far runs agree that differ in nothing but their seed: `name` is what they share."""
 
-    method: str
+    name: str
     n_clusters: int
-    n_runs: int
+    runs: tuple[str, ...]
     agreement: float
     lowest: float
 
@@ -167,6 +172,8 @@ def _summarise_data(runs: list[Run], number: int, ranking: Ranking) -> DataSumma
         summaries.append(_summarise_run(run, parts, comparison))
     notes.extend(_strangers(runs))
     if comparison is not None:
+        if not _criteria(runs) and len({run.n_clusters for run in runs}) > 1:
+            notes.insert(0, _NUMBER)
         notes[:0] = _doubts(summaries, "the order by ICL" if _criteria(runs) else "the ranking")
     return DataSummary(
         name=_told(runs, "data") or f"Data set {number + 1}",
@@ -351,9 +358,10 @@ def _stability(runs: Sequence[Run]) -> list[Stability]:
         if len({str(run.seed) for run in members}) < 2:
             continue
         pairs = [adjusted_rand(a.labels, b.labels) for a, b in combinations(members[:12], 2)]
-        found.append(
-            Stability(method, k, len(members), float(np.mean(pairs)), float(np.min(pairs)))
-        )
+        shared = {run.name.removesuffix(f" s{run.seed}") for run in members}
+        name = shared.pop() if len(shared) == 1 else method
+        names = tuple(run.name for run in members)
+        found.append(Stability(name, k, names, float(np.mean(pairs)), float(np.min(pairs))))
     return sorted(found, key=lambda s: -s.agreement)
 
 
