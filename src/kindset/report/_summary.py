@@ -87,6 +87,10 @@ class DataSummary:
         """Measures against known labels that at least one run has."""
         return [name for name in KNOWN if any(name in run.known for run in self.runs)]
 
+    def named(self, name: str) -> RunSummary:
+        """Return the run of that name."""
+        return next(run for run in self.runs if run.run.name == name)
+
     def measured(self, measure: str) -> list[RunSummary]:
         """Return the runs that have that measure, the best run first."""
         return [run for run in self.runs if measure in run.known]
