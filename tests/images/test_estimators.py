@@ -377,7 +377,7 @@ def test_checkpoints_change_nothing(kind, shapes, tmp_path, monkeypatch, every, 
     The images are large enough for coarse stages, and restarts are dropped on the way.
     """
     images = np.kron(shapes[0], np.ones((3, 3), dtype=np.float32))
-    options = {"transforms": ("affine", "colour"), "n_init": 4, "max_epochs": 60,
+    options = {"transforms": ("affine", "colour", "tps"), "n_init": 4, "max_epochs": 60,
                "batch_size": 32, "random_state": 0}  # fmt: skip
     monkeypatch.setattr(training, "WINDOW", 10)  # so that restarts also swap clusters
     monkeypatch.setattr(restarts, "_SAVE_EVERY", every)  # -1: within stages as well

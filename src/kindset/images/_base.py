@@ -26,7 +26,7 @@ from kindset.exceptions import InputError
 from kindset.images._checkpoint import Checkpoint, training_identity
 from kindset.images._encoders import build_encoder
 from kindset.images._input import ImageFormat, is_picture_stack, read_images
-from kindset.images._model import Aligner, DTIModel, PredictedAlignment
+from kindset.images._model import Aligner, DTIModel, Parameters, PredictedAlignment
 from kindset.images._objectives import Objective
 from kindset.images._optimised import OptimisedAlignment
 from kindset.images._pixel_weight import pixel_weights
@@ -41,7 +41,7 @@ from kindset.images._restarts import (
 )
 from kindset.images._schedule import plan_stages, usual_coarseness, usual_steps
 from kindset.images._training import DivergedError, History, Recipe
-from kindset.images._transforms import ImageShape, transformation_classes
+from kindset.images._transforms import TRANSFORMATIONS, ImageShape, transformation_classes
 
 FloatArray = NDArray[np.floating[Any]]
 
@@ -178,14 +178,13 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             for rows in torch.arange(len(images)).split(_PARTS):
                 parameters = self._aligner(self._model, images[rows], None)
                 if chosen is None:
-                    moved = self._model.transform(self._model.images(), parameters)
-                    moved = moved.expand(len(rows), *moved.shape[-4:])
+                    x, prototypes = images[rows][:, None], self._model.images()
                 else:
                     g = chosen[rows]
-                    b = torch.arange(len(rows))
-                    own = [values[b, g][None] for values in parameters]
-                    moved = self._model.transform(self._model.images()[g], own)
-                    moved = moved.reshape(len(rows), 1, *moved.shape[-3:])
+                    x, prototypes = images[rows][None], self._model.images()[g]
+                    parameters = [values[torch.arange(len(g)), g][None] for values in parameters]
+                moved, _ = self._model.align(x, prototypes, parameters)
+                moved = moved if chosen is None else moved.transpose(0, 1)
                 parts.append(moved[..., : self._model.n_channels, :, :].cpu())
         return as_pictures(torch.cat(parts))
 
@@ -203,17 +202,22 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         """
         check_is_fitted(self)
         images = self._read(X, reset=False)
+        parts = []
         with torch.no_grad():
-            parts = [self._aligner(self._model, part, None) for part in images.split(_PARTS)]
-        found = [torch.cat(part) for part in zip(*parts, strict=True)]
-        shape = (len(images), self._model.n_clusters, 1)
-        # An interrupted training may not have come to the last ones.
-        unused = list(self._model.transformations)[len(found) :]
-        found += [one.identity.repeat(shape) for one in unused]  # type: ignore[operator]
-        return {
-            name: values.float().cpu().numpy()
-            for name, values in zip(self.transforms_, found, strict=True)
-        }
+            for part in images.split(_PARTS):
+                predicted = self._aligner(self._model, part, None)
+                _, solved = self._model.align(part[:, None], self._model.images(), predicted)
+                parts.append([*self._complete(predicted, len(part)), *solved])
+        found = [torch.cat(part).float().cpu().numpy() for part in zip(*parts, strict=True)]
+        in_order = sorted(self.transforms_, key=lambda name: TRANSFORMATIONS[name].is_solved)
+        by_name = dict(zip(in_order, found, strict=True))
+        return {name: by_name[name] for name in self.transforms_}
+
+    def _complete(self, predicted: Parameters, n_samples: int) -> list[Tensor]:
+        """Add what an interrupted training has not come to: transformations that do nothing."""
+        unused: Any = self._model.predicted[len(predicted) :]
+        shape = (n_samples, self._model.n_clusters, 1)
+        return [*predicted, *(one.identity.repeat(shape) for one in unused)]
 
     def _energies(self, X: Any) -> FloatArray:
         check_is_fitted(self)
@@ -270,7 +274,8 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     def _warn_if_short(self, history: History) -> None:
         """Say that a limit has left a stage of the curriculum too few steps to learn anything."""
         limits = [name for name in ("max_epochs", "time_budget") if getattr(self, name) is not None]
-        beside = ("identity", "refine") if self.transforms_ else ("refine",)
+        learns = any(not TRANSFORMATIONS[name].is_solved for name in self.transforms_)
+        beside = ("identity", "refine") if learns else ("refine",)
         taken = {name: n for name, n in history.steps_by_stage().items() if name not in beside}
         shortest = min(taken, key=lambda name: taken[name], default="")
         n_steps = taken.get(shortest, _FEWEST_STEPS)

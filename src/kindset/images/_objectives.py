@@ -58,6 +58,10 @@ class Objective(nn.Module):
         """Return the energy of each pair; the last three axes are channels, rows and columns."""
         raise NotImplementedError
 
+    def precision(self, transformed: Tensor) -> Tensor:
+        """Return how much a squared difference counts, by pixel."""
+        return self.weight
+
     def prior(self, extra: nn.ParameterDict, n_clusters: int) -> Tensor:
         """Return the part of each prototype's energy that does not depend on the image."""
         raise NotImplementedError
@@ -118,6 +122,10 @@ class GaussianObjective(Objective):
         variance = moved + MIN_DEVIATION**2
         terms = (mean - x).square() / variance + variance.log() + math.log(2 * math.pi)
         return 0.5 * torch.einsum("...chw,hw->...", terms, self.weight) + prior
+
+    def precision(self, transformed: Tensor) -> Tensor:
+        """Return the weights of the pixels over their variances."""
+        return self.weight / (transformed[..., self.n_channels :, :, :] + MIN_DEVIATION**2)
 
     def assign(self, energies: Tensor) -> tuple[Tensor, Tensor]:
         """Return the responsibilities, those that do not matter left out."""

@@ -65,8 +65,7 @@ class OptimisedAlignment:
         images, prior = model.images().detach(), model.prior().detach()
         with torch.enable_grad():
             for _ in range(n_steps):
-                moved = model.transform(images, values)
-                energies = model.objective.energies(x[:, None], moved, prior)
+                energies = model.compare(x[:, None], images, values, prior)
                 gradients = torch.autograd.grad(energies.sum(), values)
                 for one, gradient in zip(values, gradients, strict=True):
                     one.grad = gradient

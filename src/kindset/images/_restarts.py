@@ -18,9 +18,9 @@ from kindset.images._checkpoint import Checkpoint
 from kindset.images._encoders import count_features
 from kindset.images._model import Aligner, DTIModel
 from kindset.images._objectives import Objective
-from kindset.images._seeding import seed_prototypes
+from kindset.images._seeding import distant_rows
 from kindset.images._training import DivergedError, History, Recipe, Trainer
-from kindset.images._transforms import Transformation
+from kindset.images._transforms import Transformation, without_solved
 
 GROUP_SIZE = 4
 """Restarts that share one encoder."""
@@ -195,14 +195,16 @@ def _train(problem: Problem, group: Group, stop: Path, advance: Callable[[str], 
 def _start(problem: Problem, group: Group) -> Trainer:
     generator = torch.Generator().manual_seed(group.seed)
     shape: Any = tuple(problem.images.shape[1:])
+    transformations = [kind(shape) for kind in problem.kinds]  # type: ignore[call-arg]
+    plain = without_solved(transformations, problem.images)
     prototypes = torch.cat([
-        seed_prototypes(problem.images, problem.n_clusters, generator)
+        problem.images[distant_rows(plain, problem.n_clusters, generator)]
         for _ in range(group.recipe.stages[0].n_restarts)
     ])  # fmt: skip
     model = DTIModel(
         prototypes,
         problem.n_clusters,
-        [kind(shape) for kind in problem.kinds],  # type: ignore[call-arg]
+        transformations,
         problem.make_objective(),
         group.encoder,
         count_features(group.encoder, shape),

@@ -56,18 +56,19 @@ def plan_stages(
     coarse: int = 1,
     curriculum: bool = True,
 ) -> tuple[Stage, ...]:
-    """Return the stages: no transformation first, one more in each, then lower rates.
+    """Return the stages: no prediction first, one transformation more in each, then lower rates.
 
     Until the first warp is trained, images are smaller by the factor `coarse`: that stage decides
     which clusters are found, and it is the place to spend restarts. After it their number is halved
     with every stage. A transformation that has fewer parameters on smaller images is trained on
     those of full size.
     """
+    predicted = {name: kind for name, kind in zip(names, kinds, strict=True) if not kind.is_solved}
     if curriculum:
-        stages = _one_by_one(names, kinds, shape, n_restarts, coarse)
+        stages = _one_by_one(predicted, shape, n_restarts, coarse)
     else:
-        stages = [Stage("all", len(names), 0, 8.0, n_restarts=n_restarts)]
-    stages.append(Stage("refine", len(names), 0, 1.5, rate=0.1))
+        stages = [Stage("all", len(predicted), 0, 8.0, n_restarts=n_restarts)]
+    stages.append(Stage("refine", len(predicted), 0, 1.5, rate=0.1))
     whole = sum(stage.share for stage in stages)
     return tuple(
         replace(
@@ -80,20 +81,16 @@ def plan_stages(
 
 
 def _one_by_one(
-    names: Sequence[str],
-    kinds: Sequence[type[Transformation]],
-    shape: ImageShape,
-    n_restarts: int,
-    coarse: int,
+    kinds: dict[str, type[Transformation]], shape: ImageShape, n_restarts: int, coarse: int
 ) -> list[Stage]:
     stages = [Stage("identity", 0, 0, 1.0, n_restarts=n_restarts, coarse=coarse)]
     alive, warped = n_restarts, False
-    for position, (name, kind) in enumerate(zip(names, kinds, strict=True)):
+    for position, (name, kind) in enumerate(kinds.items()):
         if warped:
             alive, coarse = max(1, alive // 2), 1
         coarse = coarse if _scales(kind, shape, coarse) else 1
         evolves = kind.moves_pixels and not warped and n_restarts > 1
-        share = 7.4 if evolves else 7.0 if position == len(names) - 1 else 1.5
+        share = 7.4 if evolves else 7.0 if position == len(kinds) - 1 else 1.5
         stages.append(
             Stage(name, position + 1, 0, share, 1.0, alive, evolves=evolves, coarse=coarse)
         )

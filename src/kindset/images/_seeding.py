@@ -6,8 +6,8 @@ from torch import Tensor
 _MOST = 20_000
 
 
-def seed_prototypes(images: Tensor, n_clusters: int, generator: torch.Generator) -> Tensor:
-    """Draw images as first prototypes, each far from those before it (k-means++).
+def distant_rows(images: Tensor, n_clusters: int, generator: torch.Generator) -> Tensor:
+    """Draw images for first prototypes, each far from those before it (k-means++).
 
     Parameters
     ----------
@@ -17,7 +17,7 @@ def seed_prototypes(images: Tensor, n_clusters: int, generator: torch.Generator)
 
     Returns
     -------
-    prototypes : Tensor of shape (n_clusters, C, H, W)
+    rows : Tensor of shape (n_clusters,)
     """
     rows = torch.randperm(len(images), generator=generator)[:_MOST]
     flat = images[rows].flatten(1)
@@ -27,4 +27,4 @@ def seed_prototypes(images: Tensor, n_clusters: int, generator: torch.Generator)
         weights = distances if distances.max() > 0 else torch.ones_like(distances)
         chosen.append(int(torch.multinomial(weights, 1, generator=generator)))
         distances = torch.minimum(distances, (flat - flat[chosen[-1]]).square().sum(dim=1))
-    return images[rows[chosen]].clone()
+    return rows[chosen]

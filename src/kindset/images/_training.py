@@ -352,7 +352,18 @@ class Trainer:
                 torch.autograd.grad(moved, source, up, retain_graph=True)[0]
                 for up in (x, torch.ones_like(x))
             )
-        return torch.where(cover > 0.1, shed / cover.clamp(min=0.1), source.detach())[0]
+        beyond = self._in_colours_of(x, prototype, own)
+        return torch.where(cover > 0.1, shed / cover.clamp(min=0.1), beyond)[0]
+
+    @torch.no_grad()
+    def _in_colours_of(self, x: Tensor, prototype: int, parameters: Sequence[Tensor]) -> Tensor:
+        """Return a prototype changed by the solved transformations alone."""
+        images = self.model.images()[prototype : prototype + 1]
+        _, solved = self.model.align(x[:, None], images, parameters)
+        changed = images[:, : self.model.n_channels]
+        for one, values in zip(self.model.solved, solved, strict=True):
+            changed = one(changed, values)[0]
+        return changed
 
     @torch.no_grad()
     def _ranking(self) -> Tensor:

@@ -4,7 +4,7 @@ A transformation acts on K images with parameters for each of B samples. The par
 an image as it is are its `identity`; networks predict what is added to them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 import torch
@@ -36,9 +36,13 @@ class Transformation(nn.Module):
     moves_pixels : bool
         Whether it only moves pixels about, so that it acts on any channel alike. Such
         transformations also act on the variances of `DTIGaussianMixture`.
+    is_solved : bool
+        Whether a formula finds the best parameters, so that no network has to predict them. Such
+        a transformation has the methods `solve` and `remove`, and is applied after all others.
     """
 
     moves_pixels: ClassVar[bool] = False
+    is_solved: ClassVar[bool] = False
     identity: Tensor
 
     def __init__(self, image_shape: ImageShape, identity: Tensor) -> None:
@@ -63,6 +67,27 @@ class Transformation(nn.Module):
         -------
         transformed : Tensor of shape (B, K, C, H, W)
         """
+        raise NotImplementedError
+
+    def solve(self, images: Tensor, x: Tensor, weight: Tensor) -> Tensor:
+        """Return the parameters that bring images closest to others.
+
+        Parameters
+        ----------
+        images : Tensor of shape (B, K, C, H, W)
+        x : Tensor of shape (B, 1 or K, C, H, W)
+            What they are to become.
+        weight : Tensor that can be broadcast to the shape of images
+            How much each pixel counts.
+
+        Returns
+        -------
+        parameters : Tensor of shape (B, K, n_parameters)
+        """
+        raise NotImplementedError
+
+    def remove(self, x: Tensor) -> Tensor:
+        """Return images (n, C, H, W) rid of what the transformation may have done to them."""
         raise NotImplementedError
 
 
@@ -92,8 +117,20 @@ def transformation_classes(names: Sequence[str]) -> tuple[type[Transformation], 
     return tuple(TRANSFORMATIONS[name] for name in names)
 
 
+def without_solved(transformations: Iterable[Transformation], x: Tensor) -> Tensor:
+    """Return images rid of what the solved ones among transformations may have done to them."""
+    for one in transformations:
+        x = one.remove(x) if one.is_solved else x
+    return x
+
+
 class Colour(Transformation):
-    """A gain and an offset for every channel."""
+    """A gain and an offset for every channel: those of the least squares.
+
+    To change colours before or after pixels are moved is the same.
+    """
+
+    is_solved = True
 
     def __init__(self, image_shape: ImageShape) -> None:
         n_channels = image_shape[0]
@@ -102,7 +139,30 @@ class Colour(Transformation):
     def forward(self, images: Tensor, parameters: Tensor) -> Tensor:
         """Transform images."""
         gain, offset = parameters[..., None, None].chunk(2, dim=2)
-        return images * gain + offset
+        return torch.addcmul(offset, images, gain)
+
+    def solve(self, images: Tensor, x: Tensor, weight: Tensor) -> Tensor:
+        """Return the gains and offsets of the least squares."""
+        share = weight / weight.sum(dim=(-2, -1), keepdim=True)
+        mean, target = _sums(images, share), _sums(x, share)
+        centred = images - mean[..., None, None]
+        gain = _sums(centred, share * x) / (_sums(centred.square(), share) + _FLAT)
+        return torch.cat([gain, target - gain * mean], dim=-1)
+
+    def remove(self, x: Tensor) -> Tensor:
+        """Return images of mean 0 in every channel and deviation 1 in all together."""
+        centred = x - x.mean(dim=(-2, -1), keepdim=True)
+        return centred / (centred.square().mean(dim=(-3, -2, -1), keepdim=True) + _FLAT).sqrt()
+
+
+def _sums(images: Tensor, factors: Tensor) -> Tensor:
+    """Return the sums over the pixels of images times factors."""
+    axes = "hw" if factors.ndim == 2 else "...chw"
+    return torch.einsum(f"...chw,{axes}->...c", images, factors)
+
+
+_FLAT = 1e-6
+"""A variance of almost nothing: what is below has no colours to speak of."""
 
 
 class Warp(Transformation):
