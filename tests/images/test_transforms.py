@@ -38,9 +38,14 @@ def test_identity_at_zero(name, shape):
     out = module(images, module.identity.expand(3, 4, -1))
     assert module.identity.shape == (module.n_parameters,)
     assert out.shape == (3, 4, *shape)
-    # The window of the morphology lets a trace of the neighbours through, or it could not learn.
-    tolerance = 3e-3 if name == "morphological" else 1e-5
-    assert (out - images).abs().max() < tolerance
+    if name == "morphological":  # which lets a little of the neighbours through, or could not learn
+        (height, width), leak = module.sides, 1 / (1 + np.exp(5))
+        blurred = ndimage.uniform_filter(images.double(), (0, 0, height, width), mode="constant")
+        count = ndimage.uniform_filter(np.ones(shape[1:]), (height, width), mode="constant")
+        size = height * width
+        images = (1 - 2 * leak) * images + leak * size * torch.from_numpy(blurred)
+        images /= torch.from_numpy(1 - 2 * leak + leak * size * count)
+    assert (out - images).abs().max() < 1e-5
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -175,7 +180,7 @@ def test_morphology_agrees_with_loops(shape):
     values = parameters_of(module, 3, 1, size=6.0)
     out = module(image, values)
     for b in range(3):
-        window = torch.sigmoid(2 * values[b, 0, 1:]).view(module.sides).double().numpy()
+        window = torch.sigmoid(values[b, 0, 1:]).view(module.sides).double().numpy()
         for c in range(shape[0]):
             expected = plain_morphology(
                 image[0, c].double().numpy(), float(values[b, 0, 0]), window

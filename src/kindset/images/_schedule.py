@@ -90,7 +90,7 @@ def _one_by_one(
             alive, coarse = max(1, alive // 2), 1
         coarse = coarse if _scales(kind, shape, coarse) else 1
         evolves = kind.moves_pixels and not warped and n_restarts > 1
-        share = 7.4 if evolves else 7.0 if position == len(kinds) - 1 else 1.5
+        share = 7.4 if evolves else 7.0 if position == len(kinds) - 1 else 2.0
         stages.append(
             Stage(name, position + 1, 0, share, 1.0, alive, evolves=evolves, coarse=coarse)
         )
@@ -111,7 +111,7 @@ def _scales(kind: type[Transformation], shape: ImageShape, coarse: int) -> bool:
 
 def usual_steps(n_samples: int) -> int:
     """Return the largest number of steps of a training nobody has set a limit to."""
-    return int(1_425 * max(1.0, n_samples / 1_000) ** 0.62)
+    return int(1_460 * max(1.0, n_samples / 1_000) ** 0.62)
 
 
 def usual_coarseness(height: int, width: int) -> int:
