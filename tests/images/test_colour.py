@@ -143,6 +143,17 @@ def test_predictions_do_not_depend_on_gain_and_offset(coloured):
     np.testing.assert_allclose(model.transform(moved), 0.36 * model.transform(images), atol=2e-4)
 
 
+@pytest.mark.parametrize("kind", [DTIKMeans, DTIGaussianMixture])
+def test_prototypes_have_the_colours_of_a_member(kind, shapes):
+    """Colours that no loss depends on are those of an image, whatever they were in training."""
+    images = 0.3 + 0.5 * shapes[0]
+    model = kind(3, transforms=("affine", "colour"), n_init=1, max_epochs=60, random_state=0)
+    gains = model.fit(images).transform_parameters(images)["colour"][range(90), model.labels_, 0]
+    for k in np.unique(model.labels_):
+        assert np.median(gains[model.labels_ == k]) == pytest.approx(1, abs=0.25)
+    assert 0.1 < model.prototypes_.min() < model.prototypes_.max() < 1.1
+
+
 def test_parameters_of_colours_are_told(coloured):
     images, _ = coloured
     model = DTIKMeans(3, transforms=("colour", "affine"), n_init=1, max_epochs=20, random_state=0)

@@ -22,8 +22,9 @@ class DTIKMeans(DTIClustering):
         Number of clusters.
     transforms : list of str or "auto", default="auto"
         What the clusters are to be invariant to, in the order in which it is applied and learnt:
-        "affine", "projective", "tps" (thin plate spline), "colour", "morphological" (thicker and
-        thinner strokes), or a name that `register_transformation` made known. "auto" takes affine,
+        "affine", "projective", "tps" (thin plate spline), "colour" (which is computed, not learnt,
+        and applied last), "morphological" (thicker and thinner strokes), or a name that
+        `register_transformation` made known. "auto" takes affine,
         morphological, tps for small grey images, colour, affine, tps for small ones in colour, and
         colour, projective for images of more than 40 pixels.
     alignment : {"predicted", "optimized"}, default="predicted"
