@@ -177,7 +177,7 @@ def quality(names, options, record):
         for seed in options.numbers:
             model = options.estimator(
                 k, **parameters, random_state=seed, n_jobs=options.jobs,
-                time_budget=options.budget,
+                time_budget=options.budget, max_epochs=options.epochs,
             )  # fmt: skip
             kind = "" if options.estimator is DTIKMeans else " (GMM)"
             lines.append(record.add("quality", name + kind, model, labels,
@@ -189,10 +189,11 @@ def ablations(options, record):
     title("Ablations on MNIST-test, accuracy in %")
     images, labels = mnist_test()
     lines = []
-    for name, (kind, parameters) in ABLATIONS.items():
+    for name in options.only or ABLATIONS:
+        kind, parameters = ABLATIONS[name]
         for seed in options.numbers:
             model = kind(10, **parameters, random_state=seed, n_jobs=options.jobs,
-                         time_budget=options.budget)  # fmt: skip
+                         time_budget=options.budget, max_epochs=options.epochs)  # fmt: skip
             lines.append(record.add("ablation", name, model, labels, *timed(model, images), seed))
     show(lines, PAPER_ABLATIONS)
 
@@ -306,6 +307,8 @@ def main():
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--jobs", type=int, default=2, help="groups of restarts side by side")
     parser.add_argument("--budget", type=float, help="seconds for each run")
+    parser.add_argument("--epochs", type=float, help="passes over the images, at most")
+    parser.add_argument("--only", nargs="+", choices=list(ABLATIONS), help="ablations to run")
     parser.add_argument("--gmm", action="store_true", help="DTIGaussianMixture")
     parser.add_argument("--json", help="append the runs to this file")
     parser.add_argument("--figures", help="folder for the pages of photographs")

@@ -60,6 +60,9 @@ def test_alignment(model, shapes):
     assert pictures(display.figure_) == 4 * 4
     framed = [axes for axes in display.figure_.axes if axes.axison]
     assert len(framed) == 4
+    np.testing.assert_allclose(display.images[[0, -1]], model.pictures(shapes[0][[0, -1]]))
+    few = AlignmentDisplay.from_estimator(model, list(shapes[0][:2]))
+    assert pictures(few.figure_) == 2 * 4
 
 
 @pytest.mark.parametrize("which", ["nearest", "farthest", "random"])

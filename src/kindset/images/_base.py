@@ -138,7 +138,7 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             )
         self.transforms_ = self._choose_transforms(self._format.shape)
         outcome = self._train(images)
-        self._store(outcome, images)
+        self._store(outcome)
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return the cluster of each image."""
@@ -353,12 +353,12 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             return 1
         return usual_coarseness(*self._format.shape[1:])
 
-    def _store(self, outcome: Outcome, images: Tensor) -> None:
+    def _store(self, outcome: Outcome) -> None:
         """Set the fitted attributes, the largest cluster first."""
         self._model, self._aligner = outcome.model, outcome.aligner
         if isinstance(self._aligner, OptimisedAlignment):
             self._aligner.tables = []
-        energies = all_energies(self._model, self._aligner, images)
+        energies = outcome.energies
         labels = energies.argmin(dim=1).cpu()
         sizes = torch.bincount(labels, minlength=self.n_clusters)
         order = sizes.argsort(descending=True, stable=True)

@@ -141,8 +141,9 @@ class AlignmentDisplay:
 
     @classmethod
     def from_estimator(cls, model: Clustering, X: Any, *, n_images: int = 6) -> Self:
-        """Draw the first images of X."""
-        part = X[:n_images]
+        """Draw some images from all over X, which is often sorted, first and last among them."""
+        X = X if hasattr(X, "iloc") else as_array(X)
+        part = _take(X, np.unique(np.linspace(0, len(X) - 1, n_images).round().astype(int)))
         return cls(model.pictures(part), model.align(part), model.predict(part)).plot()
 
     def plot(self) -> Self:
@@ -227,9 +228,7 @@ class ClusterDisplay:
             rows = _examples(distances[:, k], labels == k, which, n_examples, rng)
             if len(rows):
                 images[k, : len(rows)] = pictures[rows]
-                own = model.align(
-                    X.iloc[rows] if hasattr(X, "iloc") else X[rows], np.full(len(rows), k)
-                )
+                own = model.align(_take(X, rows), np.full(len(rows), k))
                 aligned[k, : len(rows)] = own[:, 0]
         return cls(images, aligned, model.prototypes_[:n_clusters], which).plot()
 
@@ -252,6 +251,10 @@ class ClusterDisplay:
             fontsize=8, color=_FAINT,
         )  # fmt: skip
         return self
+
+
+def _take(X: Any, rows: Any) -> Any:
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
 class TrainingDisplay:

@@ -58,6 +58,7 @@ class Outcome:
     model: DTIModel
     aligner: Aligner
     history: History
+    energies: Tensor
     loss: float
     finished: bool
     error: str = ""
@@ -188,8 +189,9 @@ def _train(problem: Problem, group: Group, stop: Path, advance: Callable[[str], 
     trainer.conclude()
     # In double precision, so that no result depends on which images share a batch.
     model = trainer.model.eval().double()
-    loss = torch.nan if error else mean_energy(model, trainer.aligner, trainer.images)
-    return Outcome(model, trainer.aligner, trainer.history, loss, finished, error)
+    energies = all_energies(model, trainer.aligner, trainer.images)
+    loss = torch.nan if error else float(model.objective.assign(energies)[1].mean())
+    return Outcome(model, trainer.aligner, trainer.history, energies, loss, finished, error)
 
 
 def _start(problem: Problem, group: Group) -> Trainer:
@@ -223,8 +225,3 @@ def all_energies(model: DTIModel, aligner: Aligner, images: Tensor) -> Tensor:
         model.energies(part, aligner(model, part, None))
         for part in (rows.to(model.prototypes) for rows in images.split(_BATCH))
     ])  # fmt: skip
-
-
-def mean_energy(model: DTIModel, aligner: Aligner, images: Tensor) -> float:
-    """Return the loss over all images."""
-    return float(model.objective.assign(all_energies(model, aligner, images))[1].mean())
