@@ -256,7 +256,7 @@ def test_optimised_alignment_in_parts_that_fit_in_memory(shapes, monkeypatch):
         return energies(objective, x, transformed, prior)
 
     monkeypatch.setattr(type(model._model.objective), "energies", watch)
-    monkeypatch.setattr(optimised, "_CHUNK", 7 * model.prototypes_.size)
+    monkeypatch.setattr(optimised, "how_many_at_a_time", lambda images: 7)
     parts = model.transform_parameters(images)["affine"]
     assert max(sizes) == 7
     np.testing.assert_allclose(parts, whole, atol=1e-6)

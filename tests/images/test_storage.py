@@ -15,7 +15,7 @@ from kindset.images import (
 )
 from kindset.runs import Run
 
-QUICK = {"transforms": ("affine", "morphological"), "n_init": 1, "max_epochs": 10}
+QUICK = {"transforms": ("affine", "colour", "morphological"), "n_init": 1, "max_epochs": 10}
 
 
 @pytest.fixture(scope="module", params=[DTIKMeans, DTIGaussianMixture])
@@ -91,16 +91,6 @@ def test_files_of_two_models_do_not_mix(model, shapes, tmp_path):
     (tmp_path / "a.safetensors").replace(tmp_path / "b.safetensors")
     with pytest.raises(InputError, match="does not belong to"):
         load_clustering(tmp_path / "b.json")
-
-
-def test_models_of_the_first_releases_are_read(model, shapes, tmp_path):
-    """They name no checksum, and do not say whether the images were bytes."""
-    path = tmp_path / "model.json"
-    save_clustering(model, path)
-    document = json.loads(path.read_text())
-    del document["tensors"], document["images"]["bytes"]
-    path.write_text(json.dumps(document))
-    np.testing.assert_array_equal(load_clustering(path).predict(shapes[0]), model.labels_)
 
 
 def test_unfitted_model_is_refused(tmp_path):

@@ -40,14 +40,15 @@ from kindset.images._restarts import (
     train_groups,
 )
 from kindset.images._schedule import plan_stages, usual_coarseness, usual_steps
-from kindset.images._training import DivergedError, History, Recipe
-from kindset.images._transforms import TRANSFORMATIONS, ImageShape, transformation_classes
+from kindset.images._training import DivergedError, Recipe
+from kindset.images._transforms import ImageShape, transformation_classes
 
 FloatArray = NDArray[np.floating[Any]]
 
 _SMALL = 40
 _GREY = ("affine", "morphological", "tps")
 _PARTS = 64
+_CHECKPOINT_FORMAT = 2
 _FEWEST_STEPS = 20
 """Adam moves a pixel of a prototype by about 0.01 in a step: fewer change next to nothing."""
 
@@ -206,12 +207,13 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         with torch.no_grad():
             for part in images.split(_PARTS):
                 predicted = self._aligner(self._model, part, None)
-                _, solved = self._model.align(part[:, None], self._model.images(), predicted)
-                parts.append([*self._complete(predicted, len(part)), *solved])
+                solved: Parameters = []
+                if self._model.solved:
+                    _, solved = self._model.align(part[:, None], self._model.images(), predicted)
+                whole = self._complete(predicted, len(part))
+                parts.append(self._model.in_order(whole, solved))
         found = [torch.cat(part).float().cpu().numpy() for part in zip(*parts, strict=True)]
-        in_order = sorted(self.transforms_, key=lambda name: TRANSFORMATIONS[name].is_solved)
-        by_name = dict(zip(in_order, found, strict=True))
-        return {name: by_name[name] for name in self.transforms_}
+        return dict(zip(self.transforms_, found, strict=True))
 
     def _complete(self, predicted: Parameters, n_samples: int) -> list[Tensor]:
         """Add what an interrupted training has not come to: transformations that do nothing."""
@@ -268,15 +270,14 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self.interrupted_ = interrupted
         best = self._best(outcomes)
         if not interrupted:
-            self._warn_if_short(best.history)
+            self._warn_if_short(best)
         return best
 
-    def _warn_if_short(self, history: History) -> None:
+    def _warn_if_short(self, best: Outcome) -> None:
         """Say that a limit has left a stage of the curriculum too few steps to learn anything."""
         limits = [name for name in ("max_epochs", "time_budget") if getattr(self, name) is not None]
-        learns = any(not TRANSFORMATIONS[name].is_solved for name in self.transforms_)
-        beside = ("identity", "refine") if learns else ("refine",)
-        taken = {name: n for name, n in history.steps_by_stage().items() if name not in beside}
+        beside = ("identity", "refine") if len(best.model.predicted) else ("refine",)
+        taken = {name: n for name, n in best.history.steps_by_stage().items() if name not in beside}
         shortest = min(taken, key=lambda name: taken[name], default="")
         n_steps = taken.get(shortest, _FEWEST_STEPS)
         if limits and n_steps < _FEWEST_STEPS:
@@ -340,8 +341,8 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         encoder = build_encoder(self.encoder, self._format.shape, seed)
         checkpoint = None
         if self.checkpoint_dir is not None:
-            described = (type(self).__name__, recipe, seed, self.n_clusters, self.transforms_,
-                         self.alignment, str(encoder))  # fmt: skip
+            described = (_CHECKPOINT_FORMAT, type(self).__name__, recipe, seed, self.n_clusters,
+                         self.transforms_, self.alignment, str(encoder))  # fmt: skip
             weights = pixel_weights(self.pixel_weight, self._format.shape)
             deciding = [problem.images, weights, *encoder.state_dict().values()]
             identity = training_identity(described, deciding)
@@ -364,8 +365,7 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         order = sizes.argsort(descending=True, stable=True)
         self._model.take(order)
         self.labels_ = order.argsort()[labels].numpy()
-        value = self._model.objective.assign(energies)[1]
-        self.inertia_ = float(value.mean())
+        self.inertia_ = outcome.loss
         self._store_clusters()
         history = outcome.history
         self.history_ = Bunch(

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import adaptive_avg_pool2d, interpolate
 
 from kindset.images._objectives import Objective
-from kindset.images._transforms import Transformation, without_solved
+from kindset.images._transforms import Transformation, reduced
 
 Parameters = Sequence[Tensor]
 """Parameters of each active transformation, of shape (B, G, n_parameters)."""
@@ -86,6 +86,7 @@ class DTIModel(nn.Module):
         self.prototypes = nn.Parameter(prototypes.clone())
         start = objective.start(prototypes)
         self.extra = nn.ParameterDict({name: nn.Parameter(start[name]) for name in start})
+        self._is_solved = [one.is_solved for one in transformations]
         self.predicted = nn.ModuleList(one for one in transformations if not one.is_solved)
         self.solved = nn.ModuleList(one for one in transformations if one.is_solved)
         self.encoder = encoder
@@ -186,6 +187,11 @@ class DTIModel(nn.Module):
             moved = self._change(one, moved, solved[-1])  # type: ignore[arg-type]
         return moved, solved
 
+    def in_order(self, predicted: Parameters, solved: Parameters) -> list[Tensor]:
+        """Return the parameters of all transformations in the order in which they were given."""
+        rest = {False: iter(predicted), True: iter(solved)}
+        return [next(rest[one]) for one in self._is_solved]
+
     def compare(self, x: Tensor, images: Tensor, parameters: Parameters, prior: Tensor) -> Tensor:
         """Return the energies, of shape (B, K), of images once they are aligned to x."""
         return self.objective.energies(x, self.align(x, images, parameters)[0], prior)
@@ -193,7 +199,7 @@ class DTIModel(nn.Module):
     def energies(self, x: Tensor, parameters: Parameters) -> Tensor:
         """Return the energies of all pairs, of shape (B, G)."""
         images, prior = self.images(), self.prior()
-        size = _how_many_at_a_time(images)
+        size = how_many_at_a_time(images)
         parts = []
         for start in range(0, len(x), size):
             part = slice(start, start + size)
@@ -204,7 +210,7 @@ class DTIModel(nn.Module):
     def pair_energies(self, x: Tensor, parameters: Parameters, b: Tensor, g: Tensor) -> Tensor:
         """Return the energies of some pairs: image ``b[i]`` with prototype ``g[i]``."""
         images, prior = self.images(), self.prior()
-        size = _how_many_at_a_time(images[0])
+        size = how_many_at_a_time(images[0])
         parts = []
         for i, j in zip(b.split(size), g.split(size), strict=True):
             own = [values[i, j][None] for values in parameters]
@@ -212,12 +218,13 @@ class DTIModel(nn.Module):
         return torch.cat(parts)
 
 
-def _how_many_at_a_time(images: Tensor) -> int:
+def how_many_at_a_time(images: Tensor) -> int:
     """Return for how many samples to transform images in one go.
 
-    On a CPU few enough for the cache, where everything is twice as fast.
+    On a CPU few: what is much larger than the cache is also handed back to the operating system
+    each time, and everything takes twice as long.
     """
-    most = 2**20 if images.device.type == "cpu" else 2**26
+    most = 2**20 if images.device.type == "cpu" else 2**24
     return max(1, most // images.numel())
 
 
@@ -235,5 +242,5 @@ class PredictedAlignment:
         """Return the parameters for images."""
         if model.n_active == 0:
             return []
-        features = model.encoder(without_solved(model.solved, x))  # type: ignore[arg-type]
+        features = model.encoder(reduced(model.solved, x))  # type: ignore[arg-type]
         return [one.identity + heads(features) for one, heads in model.active()]

@@ -3,10 +3,9 @@
 import torch
 from torch import Tensor
 
-from kindset.images._model import DTIModel, Parameters
+from kindset.images._model import DTIModel, Parameters, how_many_at_a_time
 
 _RATE = 0.02
-_CHUNK = 2**22
 
 
 class OptimisedAlignment:
@@ -52,7 +51,7 @@ class OptimisedAlignment:
         """Optimise the parameters of the images, of as many at a time as fit in memory."""
         if not start:
             return []
-        size = max(1, _CHUNK // model.images().numel())
+        size = how_many_at_a_time(model.images())
         chunks = zip(x.split(size), *(one.split(size) for one in start), strict=True)
         parts = [self._descend_together(model, some, own, n_steps) for some, *own in chunks]
         return [torch.cat(part) for part in zip(*parts, strict=True)]

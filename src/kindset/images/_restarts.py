@@ -20,7 +20,7 @@ from kindset.images._model import Aligner, DTIModel
 from kindset.images._objectives import Objective
 from kindset.images._seeding import distant_rows
 from kindset.images._training import DivergedError, History, Recipe, Trainer
-from kindset.images._transforms import Transformation, without_solved
+from kindset.images._transforms import Transformation, first_prototypes, reduced
 
 GROUP_SIZE = 4
 """Restarts that share one encoder."""
@@ -189,8 +189,10 @@ def _train(problem: Problem, group: Group, stop: Path, advance: Callable[[str], 
     trainer.conclude()
     # In double precision, so that no result depends on which images share a batch.
     model = trainer.model.eval().double()
-    energies = all_energies(model, trainer.aligner, trainer.images)
-    loss = torch.nan if error else float(model.objective.assign(energies)[1].mean())
+    energies, loss = torch.empty(0), torch.nan
+    if not error:
+        energies = all_energies(model, trainer.aligner, trainer.images)
+        loss = float(model.objective.assign(energies)[1].mean())
     return Outcome(model, trainer.aligner, trainer.history, energies, loss, finished, error)
 
 
@@ -198,13 +200,13 @@ def _start(problem: Problem, group: Group) -> Trainer:
     generator = torch.Generator().manual_seed(group.seed)
     shape: Any = tuple(problem.images.shape[1:])
     transformations = [kind(shape) for kind in problem.kinds]  # type: ignore[call-arg]
-    plain = without_solved(transformations, problem.images)
+    plain = reduced(transformations, problem.images)
     prototypes = torch.cat([
         problem.images[distant_rows(plain, problem.n_clusters, generator)]
         for _ in range(group.recipe.stages[0].n_restarts)
     ])  # fmt: skip
     model = DTIModel(
-        prototypes,
+        first_prototypes(transformations, prototypes),
         problem.n_clusters,
         transformations,
         problem.make_objective(),

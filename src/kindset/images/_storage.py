@@ -94,8 +94,7 @@ def load_clustering(path: str | os.PathLike[str]) -> Clustering:
     document = read_document(path, FORMAT, VERSION, "DTI clustering")
     beside = path.with_suffix(".safetensors")
     content = read_content(beside)
-    # Models of the first releases do not name a checksum.
-    if document.get("tensors") not in (None, hashlib.sha256(content).hexdigest()):
+    if document.get("tensors") != hashlib.sha256(content).hexdigest():
         raise InputError(f"{beside} does not belong to {path}, or is damaged.")
     tensors = as_tensors(content, beside)
     try:
@@ -115,7 +114,7 @@ def _restore(document: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Clus
     model._check_parameters()
     channels, height, width = map(int, document["images"]["shape"])
     low, high = map(float, (document["images"]["low"], document["images"]["high"]))
-    eight_bit = bool(document["images"].get("bytes", (low, high) == (0, 255)))
+    eight_bit = bool(document["images"]["bytes"])
     model._format = ImageFormat((channels, height, width), low, high, eight_bit)
     model.transforms_ = tuple(map(str, document["transforms"]))
     model._model = _restore_network(model, document, tensors)

@@ -10,6 +10,7 @@ from torch import Tensor
 from kindset.images._model import Aligner, DTIModel, Renewal, resize_images
 from kindset.images._optimised import OptimisedAlignment
 from kindset.images._schedule import WINDOW, Stage
+from kindset.images._transforms import first_prototypes
 
 _NOISE = 1e-4
 _ROUND = 2  # windows between two rounds of swaps
@@ -152,7 +153,6 @@ class Trainer:
             self._note_window(reassigned=0)
         self._keep_best(1)
         self.resize(*self.images.shape[2:])
-        self._settle()
 
     def resize(self, height: int, width: int) -> None:
         """Go over to images of another size."""
@@ -354,7 +354,8 @@ class Trainer:
                 for up in (x, torch.ones_like(x))
             )
         beyond = self._in_colours_of(x, prototype, own)
-        return torch.where(cover > 0.1, shed / cover.clamp(min=0.1), beyond)[0]
+        found = torch.where(cover > 0.1, shed / cover.clamp(min=0.1), beyond)
+        return first_prototypes(self.model.solved, found)[0]  # type: ignore[arg-type]
 
     @torch.no_grad()
     def _in_colours_of(self, x: Tensor, prototype: int, parameters: Sequence[Tensor]) -> Tensor:
@@ -367,42 +368,13 @@ class Trainer:
         return changed
 
     @torch.no_grad()
-    def _settle(self) -> None:
-        """Show prototypes as a typical image of theirs is: what is solved leaves it open.
-
-        Typical is the image whose solved parameters have the median length.
-        """
-        if not self.model.solved:
-            return
-        self.model.eval()
-        winners, solved = [], []
-        for part in self._jury():
-            x = self.images[part]
-            parameters = self.aligner(self.model, x, part)
-            b, g = torch.arange(len(x)), self.model.energies(x, parameters).argmin(dim=1)
-            own = [values[b, g][None] for values in parameters]
-            winners.append(g)
-            solved.append(self.model.align(x[None], self.model.images()[g], own)[1])
-        for one, parts in zip(self.model.solved, zip(*solved, strict=True), strict=True):
-            values, owner = torch.cat(parts, dim=1)[0], torch.cat(winners)
-            for k in owner.unique():
-                mine = values[owner == k]
-                typical = mine[mine.norm(dim=1).argsort()[len(mine) // 2]]
-                self.model.prototypes[k] = one(self.model.prototypes[k][None], typical[None, None])[
-                    0, 0
-                ]
-
-    def _jury(self) -> tuple[Tensor, ...]:
-        """Return rows of images from everywhere, some at a time."""
-        n_samples = len(self.images)
-        return torch.linspace(0, n_samples - 1, min(n_samples, _JURY)).long().split(_PART)
-
-    @torch.no_grad()
     def _ranking(self) -> Tensor:
-        """Return the restarts, the one with the lowest loss first."""
+        """Return the restarts, the one with the lowest loss first, on images from everywhere."""
         self.model.eval()
+        n_samples = len(self.images)
+        rows = torch.linspace(0, n_samples - 1, min(n_samples, _JURY)).long()
         values = []
-        for part in self._jury():
+        for part in rows.split(_PART):
             parameters = self.aligner(self.model, self.images[part], part)
             energies = self.model.energies(self.scaled[part], parameters)
             by_restart = energies.view(len(part), -1, self.model.n_clusters)

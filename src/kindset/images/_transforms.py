@@ -38,7 +38,8 @@ class Transformation(nn.Module):
         transformations also act on the variances of `DTIGaussianMixture`.
     is_solved : bool
         Whether a formula finds the best parameters, so that no network has to predict them. Such
-        a transformation has the methods `solve` and `remove`, and is applied after all others.
+        a transformation has the methods `solve`, `reduce` and `start`, and is applied after all
+        others.
     """
 
     moves_pixels: ClassVar[bool] = False
@@ -86,9 +87,16 @@ class Transformation(nn.Module):
         """
         raise NotImplementedError
 
-    def remove(self, x: Tensor) -> Tensor:
-        """Return images (n, C, H, W) rid of what the transformation may have done to them."""
-        raise NotImplementedError
+    def reduce(self, x: Tensor) -> Tensor:
+        """Return images (n, C, H, W) with less of what the transformation may have done to them.
+
+        This is what the encoder sees, and what tells first prototypes apart.
+        """
+        return x
+
+    def start(self, images: Tensor) -> Tensor:
+        """Return images (n, C, H, W) as prototypes from which all others can be learnt."""
+        return images
 
 
 def register_transformation(name: str, kind: type[Transformation]) -> None:
@@ -117,17 +125,25 @@ def transformation_classes(names: Sequence[str]) -> tuple[type[Transformation], 
     return tuple(TRANSFORMATIONS[name] for name in names)
 
 
-def without_solved(transformations: Iterable[Transformation], x: Tensor) -> Tensor:
-    """Return images rid of what the solved ones among transformations may have done to them."""
+def reduced(transformations: Iterable[Transformation], x: Tensor) -> Tensor:
+    """Return images with less of what the solved ones among transformations may have done."""
     for one in transformations:
-        x = one.remove(x) if one.is_solved else x
+        x = one.reduce(x) if one.is_solved else x
     return x
+
+
+def first_prototypes(transformations: Iterable[Transformation], images: Tensor) -> Tensor:
+    """Return images as prototypes from which the solved ones can come to all others."""
+    for one in transformations:
+        images = one.start(images) if one.is_solved else images
+    return images
 
 
 class Colour(Transformation):
     """A gain and an offset for every channel: those of the least squares.
 
-    To change colours before or after pixels are moved is the same.
+    To change colours before or after pixels are moved is the same. A gain may be below 0, so that
+    an image and its negative are alike.
     """
 
     is_solved = True
@@ -149,10 +165,17 @@ class Colour(Transformation):
         gain = _sums(centred, share * x) / (_sums(centred.square(), share) + _FLAT)
         return torch.cat([gain, target - gain * mean], dim=-1)
 
-    def remove(self, x: Tensor) -> Tensor:
-        """Return images of mean 0 in every channel and deviation 1 in all together."""
+    def reduce(self, x: Tensor) -> Tensor:
+        """Return images of mean 0 in every channel and deviation 1 in all together.
+
+        Hue and sign stay: a deviation of 1 in every channel would make noise of almost flat ones.
+        """
         centred = x - x.mean(dim=(-2, -1), keepdim=True)
         return centred / (centred.square().mean(dim=(-3, -2, -1), keepdim=True) + _FLAT).sqrt()
+
+    def start(self, images: Tensor) -> Tensor:
+        """Return images with a tenth of their colour gone: a flat channel could never change."""
+        return torch.lerp(images, images.mean(dim=-3, keepdim=True).expand_as(images), 0.1)
 
 
 def _sums(images: Tensor, factors: Tensor) -> Tensor:
