@@ -51,11 +51,24 @@ def digits() -> None:
     figures = {
         "prototypes": PrototypeDisplay.from_estimator(model),
         "evolution": EvolutionDisplay.from_estimator(model),
-        "alignment": AlignmentDisplay.from_estimator(model, images, n_images=5),
+        "alignment": AlignmentDisplay.from_estimator(model, images[:5]),
         "examples": ClusterDisplay.from_estimator(model, images, which="farthest", max_clusters=3),
     }
     for name, display in figures.items():
         display.figure_.savefig(IMAGES / f"digits-{name}.png", dpi=80)
+
+
+def elbow() -> None:
+    """Draw the loss over the number of clusters for a third of the digits."""
+    from sklearn.datasets import load_digits
+
+    from kindset import DTIKMeans
+    from kindset.images import ElbowDisplay, select_n_clusters
+
+    estimator = DTIKMeans(transforms=("affine",), n_init=2, max_epochs=60, random_state=0)
+    images = load_digits().images[::3]
+    display = ElbowDisplay(select_n_clusters(images, range(4, 17, 2), estimator=estimator)).plot()
+    display.figure_.savefig(IMAGES / "digits-elbow.png", dpi=80)
 
 
 def unmasking() -> None:
@@ -90,5 +103,6 @@ if __name__ == "__main__":
     IMAGES.mkdir(exist_ok=True)
     survey()
     digits()
+    elbow()
     distributions()
     unmasking()
