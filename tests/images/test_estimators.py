@@ -76,13 +76,20 @@ def test_shapes_of_what_is_returned(kind, shapes, fitted):
     assert not model.interrupted_
 
 
+def effort(model, images):
+    """How far an affine map is from the identity, for each image and prototype."""
+    theta = model.transform_parameters(images)["affine"]
+    return ((theta - [1, 0, 0, 0, 1, 0]) ** 2).mean(axis=2)
+
+
 def test_distances_are_those_of_the_aligned_prototypes(shapes, fitted):
     images, _ = shapes
     model = fitted[DTIKMeans]
     plain = ((model.align(images) - images[:, None]) ** 2).mean(axis=(2, 3))
-    np.testing.assert_allclose(model.transform(images), plain, atol=1e-6)
-    np.testing.assert_array_equal(model.labels_, plain.argmin(axis=1))
-    assert model.inertia_ == pytest.approx(plain.min(axis=1).mean(), rel=1e-5)
+    whole = plain + model.stiffness * effort(model, images)
+    np.testing.assert_allclose(model.transform(images), whole, atol=1e-6)
+    np.testing.assert_array_equal(model.labels_, whole.argmin(axis=1))
+    assert model.inertia_ == pytest.approx(whole.min(axis=1).mean(), rel=1e-5)
     assert model.score(images) == pytest.approx(-model.inertia_)
     own = model.align(images, model.labels_)[:, 0]
     np.testing.assert_allclose(own, model.align(images)[np.arange(90), model.labels_], atol=1e-6)
@@ -102,6 +109,8 @@ def test_mixture_is_a_mixture_of_gaussians(shapes, fitted):
     deviations = torch.from_numpy(model.variances_ - 0.25**2)[:, None]
     moved = module(deviations, theta)[:, :, 0].numpy() + 0.25**2
     log_density = norm.logpdf(images[:, None], model.align(images), np.sqrt(moved)).sum(axis=(2, 3))
+    # The effort counts like squared differences where the variance is least.
+    log_density -= 100 * model.stiffness * effort(model, images) / (2 * 0.25**2)
     joint = log_density + np.log(model.weights_)
     expected = np.logaddexp.reduce(joint, axis=1)
     np.testing.assert_allclose(model.score_samples(images), expected, rtol=1e-3)
@@ -589,6 +598,9 @@ def test_wrong_images(X, message):
     ({"encoder": ["mlp"]}, "encoder must be one of"),
     ({"encoder": torch.nn.Linear(7, 3)}, "encoder cannot take images"),
     ({"pixel_weight": {}}, "pixel_weight must be"),
+    ({"stiffness": -1}, "stiffness must be a number from 0"),
+    ({"stiffness": "high"}, "stiffness must be a number from 0"),
+    ({"stiffness": np.nan}, "stiffness must be a number from 0"),
     ({"pixel_weight": [["a"]]}, "pixel_weight must be"),
     ({"pixel_weight": [[1], [1, 2]]}, "pixel_weight must be"),
     ({"image_shape": (4, 4)}, "image_shape is for rows"),
@@ -641,3 +653,30 @@ def test_parameters_that_depend_on_the_shape(kind, transforms, monkeypatch):
     model = kind(3, transforms=transforms, n_init=2, max_epochs=2, random_state=0).fit(images)
     assert list(model.transform_parameters(images[:2])) == list(transforms)
     np.testing.assert_array_equal(model.predict(images), model.labels_)
+
+
+@BOTH
+def test_stiffness_keeps_transformations_small(kind, shapes):
+    images, _ = shapes
+    free, stiff = (kind(3, **QUICK, stiffness=s).fit(images) for s in (0, 1))
+    own = np.arange(len(images))
+    loose, tight = (effort(m, images)[own, m.labels_].mean() for m in (free, stiff))
+    assert tight < 0.7 * loose
+
+
+def test_checkpoints_of_another_stiffness_are_refused(shapes, tmp_path):
+    images, _ = shapes
+    model = DTIKMeans(3, **{**QUICK, "max_epochs": 2}, checkpoint_dir=tmp_path).fit(images)
+    with pytest.raises(InputError, match="other data or parameters"):
+        model.set_params(stiffness=0.5).fit(images)
+
+
+def test_an_encoder_that_normalises_batches_sees_no_batch_of_one(shapes):
+    """A swap looks at a single image, of which there are no statistics."""
+    images, _ = shapes
+    encoder = torch.nn.Sequential(
+        torch.nn.Flatten(), torch.nn.Linear(100, 16), torch.nn.BatchNorm1d(16), torch.nn.ReLU()
+    )
+    options = {**QUICK, "max_epochs": None, "n_init": 4}
+    model = DTIKMeans(3, **options, encoder=encoder).fit(images)
+    assert np.isfinite(model.inertia_)

@@ -79,6 +79,7 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         learning_rate: float = 1e-3,
         prototype_learning_rate: float = 1e-2,
         pixel_weight: Any = None,
+        stiffness: float = 0.01,
         image_shape: tuple[int, ...] | None = None,
         device: str = "auto",
         checkpoint_dir: Any = None,
@@ -97,6 +98,7 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self.learning_rate = learning_rate
         self.prototype_learning_rate = prototype_learning_rate
         self.pixel_weight = pixel_weight
+        self.stiffness = stiffness
         self.image_shape = image_shape
         self.device = device
         self.checkpoint_dir = checkpoint_dir
@@ -149,7 +151,8 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         """Return how far each image is from each aligned prototype, per pixel.
 
         For `DTIKMeans` the mean squared difference; for `DTIGaussianMixture` the negative logarithm
-        of a cluster's weight times its density, divided by the number of pixels.
+        of a cluster's weight times its density, divided by the number of pixels. With `stiffness`
+        the effort of the transformation is part of it.
 
         Returns
         -------
@@ -311,7 +314,8 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
     def _problem(self, images: Tensor) -> Problem:
         shape = self._format.shape
-        make_objective = partial(self._objective, shape, pixel_weights(self.pixel_weight, shape))
+        weights = pixel_weights(self.pixel_weight, shape)
+        make_objective = partial(self._objective, shape, weights, self.stiffness)
         if self.alignment == "predicted":
             make_aligner: Any = PredictedAlignment
         else:
@@ -342,7 +346,7 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         checkpoint = None
         if self.checkpoint_dir is not None:
             described = (_CHECKPOINT_FORMAT, type(self).__name__, recipe, seed, self.n_clusters,
-                         self.transforms_, self.alignment, str(encoder))  # fmt: skip
+                         self.transforms_, self.alignment, self.stiffness, str(encoder))  # fmt: skip
             weights = pixel_weights(self.pixel_weight, self._format.shape)
             deciding = [problem.images, weights, *encoder.state_dict().values()]
             identity = training_identity(described, deciding)
@@ -421,6 +425,8 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
                 continue
             if not isinstance(value, Real) or not 0 < float(value) < np.inf:
                 raise InputError(f"{name} must be a number above 0, got {value!r}.")
+        if not isinstance(self.stiffness, Real) or not 0 <= float(self.stiffness) < np.inf:
+            raise InputError(f"stiffness must be a number from 0, got {self.stiffness!r}.")
         if self.alignment not in ("predicted", "optimized"):
             raise InputError(
                 f"alignment must be 'predicted' or 'optimized', got {self.alignment!r}."

@@ -48,6 +48,11 @@ class DTIKMeans(DTIClustering):
         Of the network, and of prototypes (Adam).
     pixel_weight : None, "gaussian" or array-like of shape (height, width), default=None
         How much each pixel counts; "gaussian" looks at the middle.
+    stiffness : float, default=0.01
+        What it costs to move pixels about: this times the mean squared difference between the
+        parameters of a warp and those of the identity is added to an image's difference from a
+        prototype. It keeps prototypes upright and in the middle, and a handbag from becoming a
+        dress. The paper has 0.
     image_shape : tuple of int, default=None
         (height, width) or (height, width, channels), if X holds rows of pixels. Without it, rows
         whose length is a square are square images, and others are images of a single line.
@@ -72,7 +77,8 @@ class DTIKMeans(DTIClustering):
     labels_ : ndarray of shape (n_samples,)
         Cluster of each training image.
     inertia_ : float
-        Mean squared difference, per pixel, between images and their aligned prototypes.
+        Mean squared difference, per pixel, between images and their aligned prototypes, with what
+        `stiffness` adds.
     history_ : Bunch
         One entry for every 50 steps: `step`, `stage`, `loss`, `shares` of the clusters,
         `n_restarts`, `n_reassigned` clusters; and `prototypes` at the steps `snapshot_step`.
@@ -135,7 +141,7 @@ class DTIGaussianMixture(DTIClustering):
     n_clusters : int, default=8
         Number of clusters.
     transforms, alignment, encoder, n_init, max_epochs, time_budget, batch_size, learning_rate, \
-    prototype_learning_rate, pixel_weight, image_shape, device, checkpoint_dir, random_state, \
+    prototype_learning_rate, pixel_weight, stiffness, image_shape, device, checkpoint_dir, random_state, \
     n_jobs, verbose
         As for `DTIKMeans`.
 
@@ -182,7 +188,10 @@ class DTIGaussianMixture(DTIClustering):
         return odds / odds.sum(axis=1, keepdims=True)
 
     def score_samples(self, X: Any) -> FloatArray:
-        """Return the log-density of each image (with `pixel_weight`, a weighted one)."""
+        """Return the log-density of each image, less what `stiffness` takes for its alignment.
+
+        With `pixel_weight` the density is a weighted one.
+        """
         return -self._values(X) * self._format.n_values
 
     def score(self, X: Any, y: Any = None) -> float:

@@ -24,13 +24,16 @@ class Objective(nn.Module):
         Channels, height, width.
     pixel_weight : Tensor of shape (height, width)
         Adds up to 1.
+    stiffness : float
+        What the effort of the transformations costs, in squared differences.
     """
 
     weight: Tensor
     full_weight: Tensor
 
-    def __init__(self, shape: ImageShape, pixel_weight: Tensor) -> None:
+    def __init__(self, shape: ImageShape, pixel_weight: Tensor, stiffness: float) -> None:
         super().__init__()
+        self.stiffness = stiffness
         self.n_channels = shape[0]
         self.n_values = shape[0] * shape[1] * shape[2]
         self.register_buffer("weight", pixel_weight / shape[0])
@@ -99,6 +102,10 @@ class KMeansObjective(Objective):
 
 class GaussianObjective(Objective):
     """The negative log-likelihood of a mixture of Gaussians with a variance for each pixel."""
+
+    def __init__(self, shape: ImageShape, pixel_weight: Tensor, stiffness: float) -> None:
+        # As much as a squared difference costs where the variance is least.
+        super().__init__(shape, pixel_weight, stiffness / (2 * MIN_DEVIATION**2))
 
     def start(self, prototypes: Tensor) -> dict[str, Tensor]:
         """Return equal deviations and equal weights."""

@@ -24,7 +24,7 @@ from kindset.images._tensor_files import as_tensors, read_content, tensor_bytes
 from kindset.images._transforms import TRANSFORMATIONS, transformation_classes
 
 FORMAT = "kindset-dti-clustering"
-VERSION = 2
+VERSION = 3
 
 _KINDS = {"DTIKMeans": DTIKMeans, "DTIGaussianMixture": DTIGaussianMixture}
 _SCALARS = {"inertia_": float, "n_reassigned_": int, "n_iter_": int, "interrupted_": bool}
@@ -147,7 +147,7 @@ def _restore_network(
         torch.zeros(model.n_clusters, *shape),
         model.n_clusters,
         [kind(shape) for kind in transformation_classes(model.transforms_)],  # type: ignore[call-arg]
-        model._objective(shape, torch.zeros(shape[1:])),
+        model._objective(shape, torch.zeros(shape[1:]), model.stiffness),
         encoder,
         count_features(encoder, shape),
         torch.Generator(),

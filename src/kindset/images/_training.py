@@ -343,8 +343,10 @@ class Trainer:
     def _unwarp(self, row: int, prototype: int) -> Tensor:
         """Return an image as a prototype that the transformations would turn into it."""
         x = self.scaled[row : row + 1]
+        self.model.eval()  # the statistics of a single image are none
         with torch.no_grad():
             parameters = self.aligner(self.model, self.images[row : row + 1], None)
+        self.model.train()
         own = [values[:, prototype : prototype + 1] for values in parameters]
         source = self.model.prototypes.detach()[prototype : prototype + 1].requires_grad_()
         with torch.enable_grad():

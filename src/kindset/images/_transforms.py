@@ -70,6 +70,13 @@ class Transformation(nn.Module):
         """
         raise NotImplementedError
 
+    def effort(self, parameters: Tensor) -> Tensor:
+        """Return how far from the identity parameters are, one number for each set of them.
+
+        The loss grows with it, by `stiffness`. By default nothing is too far.
+        """
+        return parameters.new_zeros(parameters.shape[:-1])
+
     def solve(self, images: Tensor, x: Tensor, weight: Tensor) -> Tensor:
         """Return the parameters that bring images closest to others.
 
@@ -205,6 +212,10 @@ class Warp(Transformation):
     def points(self, parameters: Tensor) -> Tensor:
         """Return positions of shape (n, 2, height * width) for parameters (n, n_parameters)."""
         raise NotImplementedError
+
+    def effort(self, parameters: Tensor) -> Tensor:
+        """Return the mean squared difference from the identity's parameters."""
+        return (parameters - self.identity).square().mean(dim=-1)
 
     def forward(self, images: Tensor, parameters: Tensor) -> Tensor:
         """Transform images."""
