@@ -345,8 +345,9 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         encoder = build_encoder(self.encoder, self._format.shape, seed)
         checkpoint = None
         if self.checkpoint_dir is not None:
-            described = (_CHECKPOINT_FORMAT, type(self).__name__, recipe, seed, self.n_clusters,
-                         self.transforms_, self.alignment, self.stiffness, str(encoder))  # fmt: skip
+            kind = type(self).__name__
+            described = (_CHECKPOINT_FORMAT, kind, recipe, seed, self.n_clusters, self.stiffness,
+                         self.transforms_, self.alignment, str(encoder))  # fmt: skip
             weights = pixel_weights(self.pixel_weight, self._format.shape)
             deciding = [problem.images, weights, *encoder.state_dict().values()]
             identity = training_identity(described, deciding)
@@ -425,8 +426,9 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
                 continue
             if not isinstance(value, Real) or not 0 < float(value) < np.inf:
                 raise InputError(f"{name} must be a number above 0, got {value!r}.")
-        if not isinstance(self.stiffness, Real) or not 0 <= float(self.stiffness) < np.inf:
-            raise InputError(f"stiffness must be a number from 0, got {self.stiffness!r}.")
+        stiffness: Any = self.stiffness
+        if not isinstance(stiffness, Real) or not 0 <= float(stiffness) < np.inf:
+            raise InputError(f"stiffness must be a number from 0, got {stiffness!r}.")
         if self.alignment not in ("predicted", "optimized"):
             raise InputError(
                 f"alignment must be 'predicted' or 'optimized', got {self.alignment!r}."

@@ -141,8 +141,8 @@ class DTIGaussianMixture(DTIClustering):
     n_clusters : int, default=8
         Number of clusters.
     transforms, alignment, encoder, n_init, max_epochs, time_budget, batch_size, learning_rate, \
-    prototype_learning_rate, pixel_weight, stiffness, image_shape, device, checkpoint_dir, random_state, \
-    n_jobs, verbose
+    prototype_learning_rate, pixel_weight, stiffness, image_shape, device, checkpoint_dir, \
+    random_state, n_jobs, verbose
         As for `DTIKMeans`.
 
     Attributes
