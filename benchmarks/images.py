@@ -90,7 +90,7 @@ SETS = {
     "mnist-1k": (mnist_1k, 10, {"transforms": AMT}, "79.8 / 90.5"),
     "usps": (usps, 10, {"transforms": CAT}, "86.4 / 89.8"),
     "mnist-test": (mnist_test, 10, {"transforms": AMT}, "96.6 / 98.0"),
-    "fashion": (fashion, 10, {"transforms": CAT}, "61.2 / 57.4"),
+    "fashion": (fashion, 10, {"transforms": CAT, "stiffness": 0.01}, "61.2 / 57.4"),
     "mnist-colour": (mnist_colour, 10, {"transforms": CAT}, "96.7 / 96.8"),
     "affnist": (affnist, 10, {"transforms": AMT}, "95.5 / 97.0"),
 }
@@ -178,7 +178,7 @@ def quality(names, options, record):
         images, labels = load()
         for seed in options.numbers:
             model = options.estimator(
-                k, **parameters, random_state=seed, n_jobs=options.jobs,
+                k, **parameters, encoder=options.encoder, random_state=seed, n_jobs=options.jobs,
                 time_budget=options.budget, max_epochs=options.epochs,
             )  # fmt: skip
             kind = "" if options.estimator is DTIKMeans else " (GMM)"
@@ -328,6 +328,7 @@ def main():
     parser.add_argument("--budget", type=float, help="seconds for each run")
     parser.add_argument("--epochs", type=float, help="passes over the images, at most")
     parser.add_argument("--only", nargs="+", choices=list(ABLATIONS), help="ablations to run")
+    parser.add_argument("--encoder", default="auto", help="the network")
     parser.add_argument("--gmm", action="store_true", help="DTIGaussianMixture")
     parser.add_argument("--json", help="append the runs to this file")
     parser.add_argument("--figures", help="folder for the pages of photographs")

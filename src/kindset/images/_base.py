@@ -79,7 +79,7 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         learning_rate: float = 1e-3,
         prototype_learning_rate: float = 1e-2,
         pixel_weight: Any = None,
-        stiffness: float = 0.01,
+        stiffness: float = 0.003,
         image_shape: tuple[int, ...] | None = None,
         device: str = "auto",
         checkpoint_dir: Any = None,

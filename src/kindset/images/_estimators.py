@@ -48,11 +48,11 @@ class DTIKMeans(DTIClustering):
         Of the network, and of prototypes (Adam).
     pixel_weight : None, "gaussian" or array-like of shape (height, width), default=None
         How much each pixel counts; "gaussian" looks at the middle.
-    stiffness : float, default=0.01
+    stiffness : float, default=0.003
         What it costs to move pixels about: this times the mean squared difference between the
         parameters of a warp and those of the identity is added to an image's difference from a
-        prototype. It keeps prototypes upright and in the middle, and a handbag from becoming a
-        dress. The paper has 0.
+        prototype. It keeps prototypes upright and in the middle; more of it keeps a handbag from
+        becoming a dress. The paper has 0.
     image_shape : tuple of int, default=None
         (height, width) or (height, width, channels), if X holds rows of pixels. Without it, rows
         whose length is a square are square images, and others are images of a single line.
