@@ -241,6 +241,16 @@ def patch():
     return torch.from_numpy(ndimage.gaussian_filter(image, (0, 0, 2, 2)))
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_effort_is_the_squared_difference_from_the_identity(name):
+    """Only what moves pixels takes any."""
+    module = TRANSFORMATIONS[name]((3, 12, 14))
+    values = parameters_of(module, 4, 2)
+    expected = ((values - module.identity) ** 2).mean(dim=-1) * module.moves_pixels
+    np.testing.assert_allclose(module.effort(values), expected, rtol=1e-5)
+    assert not module.effort(module.identity.expand(4, 2, -1)).any()
+
+
 def test_small_images_have_small_windows():
     sides = [TRANSFORMATIONS["morphological"]((1, n, n)).sides for n in (1, 8, 16, 28, 64)]
     assert sides == [(1, 1), (3, 3), (5, 5), (7, 7), (7, 7)]
