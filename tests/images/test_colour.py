@@ -29,8 +29,9 @@ def model_of(objective, transforms=("colour", "affine"), stiffness=0.0):
     encoder = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(90, 8), torch.nn.Tanh())
     kinds = [TRANSFORMATIONS[name](shape) for name in transforms]
     weight = draw(*shape[1:], seed=3).float()
+    criterion = objective(shape, weight / weight.sum(), stiffness)
     model = DTIModel(
-        draw(2, *shape).float(), 2, kinds, objective(shape, weight / weight.sum(), stiffness), encoder, 8,
+        draw(2, *shape).float(), 2, kinds, criterion, encoder, 8,
         torch.Generator().manual_seed(0),
     ).double()  # fmt: skip
     for heads in model.heads:
@@ -138,9 +139,8 @@ def test_clusters_do_not_depend_on_colours(kind, coloured):
 
 def test_predictions_do_not_depend_on_gain_and_offset(coloured):
     images, _ = coloured
-    # What stiffness adds to the difference of an image does not fade with its colours.
-    model = DTIKMeans(3, transforms=("affine", "colour"), stiffness=0, n_init=1, max_epochs=60,
-                      random_state=0).fit(images)  # fmt: skip
+    model = DTIKMeans(3, transforms=("affine", "colour"), n_init=1, max_epochs=60, random_state=0)
+    model.fit(images)
     moved = 0.2 + 0.6 * images
     assert (model.predict(moved) == model.labels_).mean() > 0.97
     np.testing.assert_allclose(model.transform(moved), 0.36 * model.transform(images), atol=2e-4)

@@ -30,7 +30,7 @@ def close_figures():
 
 @pytest.fixture(scope="module")
 def model(shapes):
-    return DTIKMeans(3, **QUICK, stiffness=0).fit(shapes[0])
+    return DTIKMeans(3, **QUICK).fit(shapes[0])
 
 
 def pictures(figure):

@@ -40,7 +40,8 @@ BOTH = pytest.mark.parametrize("kind", [DTIKMeans, DTIGaussianMixture])
 @pytest.fixture(scope="module")
 def fitted(shapes):
     images, _ = shapes
-    return {kind: kind(3, **QUICK).fit(images) for kind in (DTIKMeans, DTIGaussianMixture)}
+    kinds = (DTIKMeans, DTIGaussianMixture)
+    return {kind: kind(3, **QUICK, stiffness=0.01).fit(images) for kind in kinds}
 
 
 @BOTH
@@ -432,9 +433,9 @@ def test_checkpoint_of_another_training_is_refused(shapes, tmp_path):
 def test_moments_go_to_the_device_of_their_parameter():
     """A fused optimizer wants its step there as well."""
     tensors = {f"moment.{key}.x": torch.ones(2) for key in ("step", "exp_avg", "exp_avg_sq")}
-    there = _moments(tensors, "x", torch.device("meta"))
+    there = _moments(tensors, "x", torch.empty(2, device="meta"))
     assert {one.device.type for one in there.values()} == {"meta"}
-    assert _moments(tensors, "y", torch.device("meta")) == {}
+    assert _moments(tensors, "y", torch.empty(2, device="meta")) == {}
 
 
 def test_damaged_checkpoint(shapes, tmp_path):
@@ -680,3 +681,42 @@ def test_an_encoder_that_normalises_batches_sees_no_batch_of_one(shapes):
     options = {**QUICK, "max_epochs": None, "n_init": 4}
     model = DTIKMeans(3, **options, encoder=encoder).fit(images)
     assert np.isfinite(model.inertia_)
+
+
+def test_checkpoints_of_a_resnet_change_nothing(shapes, tmp_path, monkeypatch):
+    """Its weights lie in memory with the channels last, and do so again."""
+    options = {**QUICK, "n_init": 1, "max_epochs": 4, "encoder": "resnet20"}
+    images = shapes[0][:32]
+    whole = DTIKMeans(3, **options).fit(images)
+    model = DTIKMeans(3, **options, checkpoint_dir=tmp_path)
+    save, seen = Checkpoint.save, []
+
+    def die(checkpoint, trainer):
+        save(checkpoint, trainer)
+        seen.append(trainer.stage)
+        if len(seen) == 2:
+            raise RuntimeError("power cut")
+
+    monkeypatch.setattr(Checkpoint, "save", die)
+    with pytest.raises(RuntimeError, match="power cut"):
+        model.fit(images)
+    monkeypatch.setattr(Checkpoint, "save", save)
+    np.testing.assert_array_equal(model.fit(images).prototypes_, whole.prototypes_)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_labels_of_blank_images_are_those_that_are_predicted(shapes, seed):
+    """A blank image is as near to one prototype as to any other, once colours do not matter."""
+    images = shapes[0].copy()
+    images[::9] = 0
+    options = {"transforms": ("colour",), "n_init": 1, "max_epochs": 5, "random_state": seed}
+    model = DTIKMeans(4, **options).fit(images)
+    np.testing.assert_array_equal(model.predict(images), model.labels_)
+
+
+@BOTH
+def test_stiffness_with_optimised_alignment(kind, shapes):
+    images = shapes[0][:30]
+    options = {**QUICK, "n_init": 1, "max_epochs": 3, "alignment": "optimized"}
+    free, stiff = (kind(2, **options, stiffness=s).fit(images) for s in (0, 10))
+    assert effort(stiff, images).mean() < 0.5 * effort(free, images).mean()

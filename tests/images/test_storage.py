@@ -132,3 +132,13 @@ def test_own_encoder_is_refused(shapes, tmp_path):
     model = DTIKMeans(3, **QUICK, encoder=own).fit(shapes[0])
     with pytest.raises(InputError, match="cannot be saved"):
         save_clustering(model, tmp_path / "model.json")
+
+
+def test_stiffness_is_that_of_the_fit(shapes, tmp_path):
+    """Even if the parameter has another value since."""
+    model = DTIKMeans(3, **QUICK, random_state=0, stiffness=0.1).fit(shapes[0])
+    before = model.transform(shapes[0])
+    save_clustering(model.set_params(stiffness=10), tmp_path / "model.json")
+    back = load_clustering(tmp_path / "model.json")
+    assert back.stiffness == 0.1
+    np.testing.assert_array_equal(back.transform(shapes[0]), before)

@@ -79,7 +79,7 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         learning_rate: float = 1e-3,
         prototype_learning_rate: float = 1e-2,
         pixel_weight: Any = None,
-        stiffness: float = 0.003,
+        stiffness: float = 0.0,
         image_shape: tuple[int, ...] | None = None,
         device: str = "auto",
         checkpoint_dir: Any = None,
@@ -200,6 +200,8 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     def transform_parameters(self, X: Any) -> dict[str, FloatArray]:
         """Return the parameters of the transformations that align the prototypes to each image.
 
+        Those of transformations that an interrupted training had not come to are the identity's.
+
         Returns
         -------
         parameters : dict of str to ndarray of shape (n_samples, n_clusters, n_parameters)
@@ -219,7 +221,7 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         return dict(zip(self.transforms_, found, strict=True))
 
     def _complete(self, predicted: Parameters, n_samples: int) -> list[Tensor]:
-        """Add what an interrupted training has not come to: transformations that do nothing."""
+        """Add the identity of what an interrupted training has not come to and does not apply."""
         unused: Any = self._model.predicted[len(predicted) :]
         shape = (n_samples, self._model.n_clusters, 1)
         return [*predicted, *(one.identity.repeat(shape) for one in unused)]
@@ -345,8 +347,8 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         encoder = build_encoder(self.encoder, self._format.shape, seed)
         checkpoint = None
         if self.checkpoint_dir is not None:
-            kind = type(self).__name__
-            described = (_CHECKPOINT_FORMAT, kind, recipe, seed, self.n_clusters, self.stiffness,
+            kind, stiffness = type(self).__name__, float(self.stiffness)
+            described = (_CHECKPOINT_FORMAT, kind, recipe, seed, self.n_clusters, stiffness,
                          self.transforms_, self.alignment, str(encoder))  # fmt: skip
             weights = pixel_weights(self.pixel_weight, self._format.shape)
             deciding = [problem.images, weights, *encoder.state_dict().values()]
@@ -364,12 +366,12 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self._model, self._aligner = outcome.model, outcome.aligner
         if isinstance(self._aligner, OptimisedAlignment):
             self._aligner.tables = []
-        energies = outcome.energies
-        labels = energies.argmin(dim=1).cpu()
-        sizes = torch.bincount(labels, minlength=self.n_clusters)
+        energies = outcome.energies.cpu()
+        sizes = torch.bincount(energies.argmin(dim=1), minlength=self.n_clusters)
         order = sizes.argsort(descending=True, stable=True)
         self._model.take(order)
-        self.labels_ = order.argsort()[labels].numpy()
+        # Anew, not renamed: where clusters tie, `predict` takes the first as well.
+        self.labels_ = energies[:, order].argmin(dim=1).numpy()
         self.inertia_ = outcome.loss
         self._store_clusters()
         history = outcome.history

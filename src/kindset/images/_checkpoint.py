@@ -117,9 +117,8 @@ def _restore(trainer: Trainer, document: dict[str, Any], tensors: dict[str, Tens
         n = sum(name.startswith(prefix) for name in tensors)
         setattr(history, key, [tensors[f"{prefix}{i}"] for i in range(n)])
     for name, parameter in trainer.model.named_parameters():
-        # Restarts may have been dropped since the start, so shapes can differ.
-        parameter.data = tensors[f"model.{name}"].to(parameter.device)
-        if state := _moments(tensors, name, parameter.device):
+        parameter.data = _laid_out(tensors[f"model.{name}"], parameter.data)
+        if state := _moments(tensors, name, parameter.data):
             trainer.optimizer.state[parameter] = state
     for name, value in trainer.model.state_dict().items():
         value.copy_(tensors[f"model.{name}"])
@@ -132,7 +131,17 @@ def _restore(trainer: Trainer, document: dict[str, Any], tensors: dict[str, Tens
     trainer.clear_window()
 
 
-def _moments(tensors: dict[str, Tensor], name: str, device: torch.device) -> dict[str, Tensor]:
+def _moments(tensors: dict[str, Tensor], name: str, like: Tensor) -> dict[str, Tensor]:
     """Return what the optimizer knew of a parameter; nothing if it had not met it yet."""
     names = {key: f"moment.{key}.{name}" for key in _MOMENTS}
-    return {key: tensors[one].to(device) for key, one in names.items() if one in tensors}
+    return {key: _laid_out(tensors[one], like) for key, one in names.items() if one in tensors}
+
+
+def _laid_out(saved: Tensor, like: Tensor) -> Tensor:
+    """Return a tensor in the memory format of another one, which decides the last bits.
+
+    Restarts may have been dropped since the start, so shapes can differ.
+    """
+    if saved.shape != like.shape:
+        return saved.to(like.device)
+    return torch.empty_like(like, dtype=saved.dtype).copy_(saved)

@@ -48,11 +48,11 @@ class DTIKMeans(DTIClustering):
         Of the network, and of prototypes (Adam).
     pixel_weight : None, "gaussian" or array-like of shape (height, width), default=None
         How much each pixel counts; "gaussian" looks at the middle.
-    stiffness : float, default=0.003
+    stiffness : float, default=0
         What it costs to move pixels about: this times the mean squared difference between the
         parameters of a warp and those of the identity is added to an image's difference from a
-        prototype. It keeps prototypes upright and in the middle; more of it keeps a handbag from
-        becoming a dress. The paper has 0.
+        prototype. Something like 0.01 keeps prototypes upright and in the middle, and a handbag
+        from becoming a dress.
     image_shape : tuple of int, default=None
         (height, width) or (height, width, channels), if X holds rows of pixels. Without it, rows
         whose length is a square are square images, and others are images of a single line.
@@ -151,7 +151,8 @@ class DTIGaussianMixture(DTIClustering):
         Means of the clusters, the largest cluster first. Black is 0 and white is 1, but nothing
         keeps a mean from going beyond.
     inertia_ : float
-        Negative log-likelihood per image, divided by the number of pixels.
+        Negative log-likelihood per image, divided by the number of pixels, with what `stiffness`
+        adds.
     labels_, history_, n_reassigned_, n_iter_, transforms_, interrupted_, n_features_in_
         As for `DTIKMeans`.
     variances_ : ndarray of the shape of the prototypes

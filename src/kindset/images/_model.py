@@ -195,8 +195,10 @@ class DTIModel(nn.Module):
     def compare(self, x: Tensor, images: Tensor, parameters: Parameters, prior: Tensor) -> Tensor:
         """Return the energies, of shape (B, K), of images once they are aligned to x."""
         energies = self.objective.energies(x, self.align(x, images, parameters)[0], prior)
-        for (one, _), values in zip(self.active(), parameters, strict=False):
-            energies = energies + self.objective.stiffness * one.effort(values)
+        cost = self.objective.unit * self.objective.stiffness
+        if cost:
+            for (one, _), values in zip(self.active(), parameters, strict=True):
+                energies = energies + cost * one.effort(values)
         return energies
 
     def energies(self, x: Tensor, parameters: Parameters) -> Tensor:

@@ -1,6 +1,7 @@
 """What a pair of an image and a transformed prototype costs: K-means or Gaussian mixture."""
 
 import math
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -28,12 +29,15 @@ class Objective(nn.Module):
         What the effort of the transformations costs, in squared differences.
     """
 
+    unit: ClassVar[float] = 1.0
+    """The energy of a mean squared difference of 1."""
+
     weight: Tensor
     full_weight: Tensor
 
     def __init__(self, shape: ImageShape, pixel_weight: Tensor, stiffness: float) -> None:
         super().__init__()
-        self.stiffness = stiffness
+        self.stiffness = float(stiffness)
         self.n_channels = shape[0]
         self.n_values = shape[0] * shape[1] * shape[2]
         self.register_buffer("weight", pixel_weight / shape[0])
@@ -103,9 +107,7 @@ class KMeansObjective(Objective):
 class GaussianObjective(Objective):
     """The negative log-likelihood of a mixture of Gaussians with a variance for each pixel."""
 
-    def __init__(self, shape: ImageShape, pixel_weight: Tensor, stiffness: float) -> None:
-        # As much as a squared difference costs where the variance is least.
-        super().__init__(shape, pixel_weight, stiffness / (2 * MIN_DEVIATION**2))
+    unit = 1 / (2 * MIN_DEVIATION**2)  # where the variance is least
 
     def start(self, prototypes: Tensor) -> dict[str, Tensor]:
         """Return equal deviations and equal weights."""

@@ -178,6 +178,7 @@ def _parameters_out(model: Clustering) -> dict[str, Any]:
         **plain_parameters(model),
         "n_clusters": model._model.n_clusters,
         "transforms": list(model.transforms_),
+        "stiffness": model._model.objective.stiffness,
         "pixel_weight": weight if named else plain_value(np.asarray(weight)),
         "device": str(model.device),
         "checkpoint_dir": None,

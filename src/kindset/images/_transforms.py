@@ -73,7 +73,8 @@ class Transformation(nn.Module):
     def effort(self, parameters: Tensor) -> Tensor:
         """Return how far from the identity parameters are, one number for each set of them.
 
-        The loss grows with it, by `stiffness`. By default nothing is too far.
+        The loss grows with it, by `stiffness`, if the parameters are predicted. By default nothing
+        is too far.
         """
         return parameters.new_zeros(parameters.shape[:-1])
 
@@ -288,8 +289,9 @@ class Morphological(Transformation):
     The first parameter is the strength, above 0 for dilation and below for erosion; the others say,
     through a sigmoid, which pixels of the window count. Small images have a smaller window.
 
-    The identity is not quite one: 0.7 % of each neighbour gets through, a quarter in all of what
-    comes out. Without it neither strength nor window has a slope to learn from.
+    The identity is not quite one: 0.7 % of each neighbour gets through, with the full window a
+    quarter in all of what comes out. Without it neither strength nor window has a slope to learn
+    from.
     """
 
     def __init__(self, image_shape: ImageShape) -> None:
