@@ -1,6 +1,9 @@
 """Draw the figures of the documentation: python docs/figures.py."""
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from kindset import OrdinalMixture, datasets
 from kindset.ordinal import SegmentProfileDisplay, SelectionDisplay, select_components
@@ -71,6 +74,33 @@ def elbow() -> None:
     display.figure_.savefig(IMAGES / "digits-elbow.png", dpi=80)
 
 
+def clothes() -> None:
+    """Draw prototypes of Fashion-MNIST without stiffness and with it (takes KINDSET_DATA)."""
+    from kindset import DTIKMeans
+
+    data = datasets.load_images("fashion_mnist")
+    images = data.images[data.split == 1]
+    model = DTIKMeans(10, transforms=("colour", "affine", "tps"), random_state=0)
+    draw_clothes([
+        model.set_params(stiffness=stiffness).fit(images).prototypes_ for stiffness in (0, 0.01)
+    ])  # fmt: skip
+
+
+def draw_clothes(rows: Sequence[Any]) -> None:
+    """Draw a row of prototypes for each model."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 2.2), layout="constrained")
+    axes = figure.subplots(len(rows), len(rows[0]))
+    for ax, picture in zip(axes.flat, (picture for row in rows for picture in row), strict=True):
+        ax.imshow(picture, cmap="gray")
+        ax.set_xticks([])
+        ax.set_yticks([])
+    for ax, name in zip(axes[:, 0], ("0", "0.01"), strict=True):
+        ax.set_ylabel(name, rotation=0, ha="right", va="center")
+    figure.savefig(IMAGES / "fashion-stiffness.png", dpi=90)
+
+
 def unmasking() -> None:
     """Draw clusters of digits, their cells, and accuracy curves."""
     from sklearn.datasets import load_digits
@@ -104,5 +134,7 @@ if __name__ == "__main__":
     survey()
     digits()
     elbow()
+    if "KINDSET_DATA" in os.environ:
+        clothes()
     distributions()
     unmasking()
