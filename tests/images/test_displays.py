@@ -48,6 +48,14 @@ def test_prototypes_of_a_mixture_have_variances(shapes):
     assert pictures(display.figure_) == 6
 
 
+@pytest.mark.parametrize(("most", "words"), [(0.5, "bright where"), (0.0625, "the least allowed")])
+def test_variances_that_are_all_the_least_are_said_to_be(most, words):
+    variances = np.full((2, 4, 4), 0.0625)
+    variances[0, 0, 0] = most
+    display = PrototypeDisplay(np.zeros((2, 4, 4)), [1, 2], variances).plot()
+    assert words in display.figure_._supxlabel.get_text()
+
+
 def test_evolution(model):
     display = EvolutionDisplay.from_estimator(model)
     assert display.names[0].startswith("seeds")

@@ -59,6 +59,8 @@ class PrototypeDisplay:
         _hide(grid)
         self.axes_: list[Axes] = []
         total = max(int(np.sum(self.sizes)), 1)
+        spreads = [0.0] if self.variances is None else self.variances
+        least, most = float(np.min(spreads)), float(np.max(spreads))
         for k in range(n_clusters):
             row, column = divmod(k, n_columns)
             axes = grid[row * rows_each, column]
@@ -68,11 +70,14 @@ class PrototypeDisplay:
             if self.variances is not None:
                 below = grid[row * rows_each + 1, column]
                 spread = _grey(self.variances[k])
-                floor, top = float(np.min(self.variances)), float(np.max(self.variances))
-                below.imshow(spread, cmap="magma", vmin=floor, vmax=max(top, 1.2 * floor))
+                below.imshow(spread, cmap="magma", vmin=least, vmax=max(most, 1.2 * least))
         note = f"Share of {total:,} images"
         if self.variances is not None:
-            note += "; below each mean its variances, bright where the cluster varies"
+            note += "; below each mean its variances, " + (
+                "bright where the cluster varies"
+                if most > 1.02 * least
+                else f"here all about the least allowed, {least:.3g}"
+            )
         self.figure_.supxlabel(note, fontsize=8, color=_FAINT)
         return self
 
