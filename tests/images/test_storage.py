@@ -50,7 +50,7 @@ def test_inside_a_run(model, shapes, tmp_path):
 
 @pytest.mark.parametrize(("change", "message"), [
     (lambda d: d.update(format="other"), "not a DTI clustering"),
-    (lambda d: d.update(version=99), "reads version 3"),
+    (lambda d: d.update(version=99), "reads version 2"),
     (lambda d: d.pop("transforms"), "damaged"),
     (lambda d: d.update(inertia_="low"), "inertia_ is not a float"),
     (lambda d: d.update(transforms=["affine"]), "damaged"),

@@ -24,7 +24,7 @@ from kindset.images._tensor_files import as_tensors, read_content, tensor_bytes
 from kindset.images._transforms import TRANSFORMATIONS, transformation_classes
 
 FORMAT = "kindset-dti-clustering"
-VERSION = 3
+VERSION = 2
 
 _KINDS = {"DTIKMeans": DTIKMeans, "DTIGaussianMixture": DTIGaussianMixture}
 _SCALARS = {"inertia_": float, "n_reassigned_": int, "n_iter_": int, "interrupted_": bool}
