@@ -1,5 +1,8 @@
 """Each transformation: identity, shapes, broadcasting, gradients, a plain reference, its group."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -239,6 +242,19 @@ def patch():
     image = np.zeros((1, 1, 32, 32), dtype=np.float32)
     image[..., 10:22, 10:22] = smooth((1, 1, 12, 12)).numpy()
     return torch.from_numpy(ndimage.gaussian_filter(image, (0, 0, 2, 2)))
+
+
+def test_kernels_are_compiled_before_a_training_needs_them():
+    """In a process of its own, where nothing is compiled yet."""
+    program = """
+from kindset.images import _kernels, _window
+_window.compile_kernels()
+print([len(one.signatures) for one in (_kernels.window_sums, _kernels.window_correlations)])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[1, 1]"
 
 
 @pytest.mark.parametrize("name", NAMES)

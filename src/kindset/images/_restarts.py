@@ -21,6 +21,7 @@ from kindset.images._objectives import Objective
 from kindset.images._seeding import distant_rows
 from kindset.images._training import DivergedError, History, Recipe, Trainer
 from kindset.images._transforms import Transformation, first_prototypes, reduced
+from kindset.images._window import compile_kernels
 
 GROUP_SIZE = 4
 """Restarts that share one encoder."""
@@ -166,6 +167,7 @@ def _ctrl_c_left_to_others() -> Iterator[None]:
 
 
 def _train(problem: Problem, group: Group, stop: Path, advance: Callable[[str], None]) -> Outcome:
+    compile_kernels()
     trainer = _start(problem, group)
     if group.checkpoint is not None:
         group.checkpoint.load(trainer)

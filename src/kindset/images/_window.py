@@ -30,6 +30,12 @@ def window_sums(images: Tensor, weights: Tensor) -> Tensor:
     return conv2d(images[None], weights[:, None], padding=WINDOW // 2, groups=n)[0]
 
 
+def compile_kernels() -> None:
+    """Compile what is not compiled yet, so that no stage of a training pays for it in time."""
+    window = torch.ones(1, WINDOW, WINDOW, requires_grad=True)
+    window_sums(torch.ones(1, WINDOW, WINDOW), window).sum().backward()
+
+
 class _WindowSums(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, images: Tensor, weights: Tensor) -> Tensor:
