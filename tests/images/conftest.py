@@ -1,3 +1,5 @@
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 from scipy import ndimage
@@ -14,3 +16,29 @@ def shapes():
     labels = np.repeat([0, 1, 2], [40, 30, 20])
     moved = [np.roll(stamps[k], rng.integers(-1, 2, size=2), (0, 1)) for k in labels]
     return ndimage.gaussian_filter(np.array(moved), (0, 0.7, 0.7)), labels
+
+
+@pytest.fixture
+def power_cut(monkeypatch):
+    """Return a context in which a training dies once its state was saved so many times.
+
+    Those times count in which the trainer is as told.
+    """
+    from kindset.images._checkpoint import Checkpoint
+
+    @contextmanager
+    def cut(saves, when=lambda trainer: True):
+        save, seen = Checkpoint.save, []
+
+        def die(checkpoint, trainer):
+            save(checkpoint, trainer)
+            seen.append(when(trainer))
+            if sum(seen) == saves:
+                raise RuntimeError("power cut")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Checkpoint, "save", die)
+            with pytest.raises(RuntimeError, match="power cut"):
+                yield
+
+    return cut

@@ -31,7 +31,7 @@ def model_of(objective, transforms=("colour", "affine"), stiffness=0.0):
     weight = draw(*shape[1:], seed=3).float()
     criterion = objective(shape, weight / weight.sum(), stiffness)
     model = DTIModel(
-        draw(2, *shape).float(), 2, kinds, criterion, encoder, 8,
+        draw(2, *shape).float(), 2, kinds, criterion, encoder,
         torch.Generator().manual_seed(0),
     ).double()  # fmt: skip
     for heads in model.heads:

@@ -29,7 +29,7 @@ from kindset.images import (
 from kindset.images import _optimised as optimised
 from kindset.images import _restarts as restarts
 from kindset.images import _training as training
-from kindset.images._checkpoint import Checkpoint, _moments
+from kindset.images._checkpoint import _moments
 from kindset.images._encoders import build_encoder, count_features
 from kindset.images._model import DTIModel
 
@@ -381,7 +381,7 @@ def test_graphs_that_live_longer_do_no_harm(kind, monkeypatch):
 
 @BOTH
 @pytest.mark.parametrize(("every", "saves"), [(30.0, 2), (30.0, 3), (-1.0, 3), (-1.0, 9)])
-def test_checkpoints_change_nothing(kind, shapes, tmp_path, monkeypatch, every, saves):
+def test_checkpoints_change_nothing(kind, shapes, tmp_path, monkeypatch, power_cut, every, saves):
     """A training that died on the way and was taken up again ends in the same bits.
 
     The images are large enough for coarse stages, and restarts are dropped on the way.
@@ -393,18 +393,8 @@ def test_checkpoints_change_nothing(kind, shapes, tmp_path, monkeypatch, every, 
     monkeypatch.setattr(restarts, "_SAVE_EVERY", every)  # -1: within stages as well
     whole = kind(3, **options).fit(images)
     model = kind(3, **options, checkpoint_dir=tmp_path / "new")
-    save, seen = Checkpoint.save, []
-
-    def die(checkpoint, trainer):
-        save(checkpoint, trainer)
-        seen.append(trainer.stage)
-        if len(seen) == saves:
-            raise RuntimeError("power cut")
-
-    monkeypatch.setattr(Checkpoint, "save", die)
-    with pytest.raises(RuntimeError, match="power cut"):
+    with power_cut(saves):
         model.fit(images)
-    monkeypatch.setattr(Checkpoint, "save", save)
     steps = []
     step = training.Trainer._step
     monkeypatch.setattr(training.Trainer, "_step", lambda self: (steps.append(1), step(self)))
@@ -683,24 +673,14 @@ def test_an_encoder_that_normalises_batches_sees_no_batch_of_one(shapes):
     assert np.isfinite(model.inertia_)
 
 
-def test_checkpoints_of_a_resnet_change_nothing(shapes, tmp_path, monkeypatch):
+def test_checkpoints_of_a_resnet_change_nothing(shapes, tmp_path, power_cut):
     """Its weights lie in memory with the channels last, and do so again."""
     options = {**QUICK, "n_init": 1, "max_epochs": 4, "encoder": "resnet20"}
     images = shapes[0][:32]
     whole = DTIKMeans(3, **options).fit(images)
     model = DTIKMeans(3, **options, checkpoint_dir=tmp_path)
-    save, seen = Checkpoint.save, []
-
-    def die(checkpoint, trainer):
-        save(checkpoint, trainer)
-        seen.append(trainer.stage)
-        if len(seen) == 2:
-            raise RuntimeError("power cut")
-
-    monkeypatch.setattr(Checkpoint, "save", die)
-    with pytest.raises(RuntimeError, match="power cut"):
+    with power_cut(saves=2):
         model.fit(images)
-    monkeypatch.setattr(Checkpoint, "save", save)
     np.testing.assert_array_equal(model.fit(images).prototypes_, whole.prototypes_)
 
 

@@ -24,7 +24,7 @@ from torch import Tensor
 from kindset._progress import progress_bar
 from kindset.exceptions import InputError
 from kindset.images._checkpoint import Checkpoint, training_identity
-from kindset.images._encoders import build_encoder
+from kindset.images._encoders import build_encoder, count_features
 from kindset.images._input import ImageFormat, is_picture_stack, read_images
 from kindset.images._model import Aligner, DTIModel, Parameters, PredictedAlignment
 from kindset.images._objectives import Objective
@@ -48,7 +48,7 @@ FloatArray = NDArray[np.floating[Any]]
 _SMALL = 40
 _GREY = ("affine", "morphological", "tps")
 _PARTS = 64
-_CHECKPOINT_FORMAT = 2
+_CHECKPOINT_FORMAT = 3
 _FEWEST_STEPS = 20
 """Adam moves a pixel of a prototype by about 0.01 in a step: fewer change next to nothing."""
 
@@ -72,6 +72,7 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         transforms: str | Sequence[str] = "auto",
         alignment: str = "predicted",
         encoder: Any = "auto",
+        student: Any = None,
         n_init: int = 4,
         max_epochs: float | None = None,
         time_budget: float | None = None,
@@ -91,6 +92,7 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self.transforms = transforms
         self.alignment = alignment
         self.encoder = encoder
+        self.student = student
         self.n_init = n_init
         self.max_epochs = max_epochs
         self.time_budget = time_budget
@@ -275,20 +277,29 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self.interrupted_ = interrupted
         best = self._best(outcomes)
         if not interrupted:
-            self._warn_if_short(best)
+            self._warn_if_short(best, groups[0].recipe)
+            if groups[0].student is not None and not best.model.by_student:
+                warnings.warn(
+                    "The student came to no lower loss than the first network, which was kept.",
+                    ConvergenceWarning,
+                    stacklevel=4,
+                )
         return best
 
-    def _warn_if_short(self, best: Outcome) -> None:
+    def _warn_if_short(self, best: Outcome, recipe: Recipe) -> None:
         """Say that a limit has left a stage of the curriculum too few steps to learn anything."""
         limits = [name for name in ("max_epochs", "time_budget") if getattr(self, name) is not None]
         beside = ("identity", "refine") if len(best.model.predicted) else ("refine",)
         taken = {name: n for name, n in best.history.steps_by_stage().items() if name not in beside}
+        for stage in recipe.stages:
+            if stage.held and stage.name in taken:
+                taken[stage.name] -= min(stage.held, taken[stage.name])
         shortest = min(taken, key=lambda name: taken[name], default="")
         n_steps = taken.get(shortest, _FEWEST_STEPS)
         if limits and n_steps < _FEWEST_STEPS:
             warnings.warn(
                 f"The training was too short: its stage {shortest!r} had {n_steps} step"
-                f"{'s' if n_steps > 1 else ''} where some hundreds are usual; raise "
+                f"{'' if n_steps == 1 else 's'} where some hundreds are usual; raise "
                 f"{' and '.join(limits)}.",
                 ConvergenceWarning,
                 stacklevel=5,
@@ -323,9 +334,18 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         else:
             make_aligner = partial(OptimisedAlignment, len(images))
         kinds = transformation_classes(self.transforms_)
-        return Problem(images, self.n_clusters, kinds, make_objective, make_aligner, self._device())
+        # Not by n_jobs: the last bits of results hang on the number of threads.
+        n_threads = torch.get_num_threads() if len(split_restarts(self.n_init)) == 1 else 1
+        return Problem(
+            images, self.n_clusters, kinds, make_objective, make_aligner, self._device(), n_threads
+        )
 
     def _group(self, problem: Problem, seed: int, size: int, number: int) -> Group:
+        shape = self._format.shape
+        encoder, student = build_encoder(self.encoder, shape, seed), None
+        if self.student is not None and not all(kind.is_solved for kind in problem.kinds):
+            student = build_encoder(self.student, shape, seed + 1, "student")
+            count_features(student, shape, "student")  # now, not when the first has done its work
         n_samples = len(problem.images)
         batch_size = min(self.batch_size, n_samples)
         if self.max_epochs is None:
@@ -333,8 +353,9 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         else:
             n_steps = max(1, round(self.max_epochs * n_samples / batch_size))
         stages = plan_stages(
-            self.transforms_, problem.kinds, self._format.shape, n_steps=n_steps, n_restarts=size,
+            self.transforms_, problem.kinds, shape, n_steps=n_steps, n_restarts=size,
             coarse=self._coarseness(), curriculum=self._curriculum,
+            student=student is not None, limited=self.max_epochs is not None,
         )  # fmt: skip
         budget = self.time_budget
         if budget is not None:
@@ -344,17 +365,17 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             stages, batch_size, self.learning_rate, self.prototype_learning_rate,
             tiny=self._tiny, time_budget=budget,
         )  # fmt: skip
-        encoder = build_encoder(self.encoder, self._format.shape, seed)
         checkpoint = None
         if self.checkpoint_dir is not None:
             kind, stiffness = type(self).__name__, float(self.stiffness)
             described = (_CHECKPOINT_FORMAT, kind, recipe, seed, self.n_clusters, stiffness,
-                         self.transforms_, self.alignment, str(encoder))  # fmt: skip
-            weights = pixel_weights(self.pixel_weight, self._format.shape)
-            deciding = [problem.images, weights, *encoder.state_dict().values()]
+                         self.transforms_, self.alignment, str(encoder), str(student))  # fmt: skip
+            deciding = [problem.images, pixel_weights(self.pixel_weight, shape)]
+            for one in (encoder, student):
+                deciding += [] if one is None else one.state_dict().values()
             identity = training_identity(described, deciding)
             checkpoint = Checkpoint(Path(self.checkpoint_dir) / f"group-{number}", identity)
-        return Group(recipe, seed, encoder, checkpoint)
+        return Group(recipe, seed, encoder, checkpoint, student)
 
     def _coarseness(self) -> int:
         if self.alignment == "optimized":
@@ -435,6 +456,8 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             raise InputError(
                 f"alignment must be 'predicted' or 'optimized', got {self.alignment!r}."
             )
+        if self.student is not None and self.alignment == "optimized":
+            raise InputError("a student predicts: it goes with alignment='predicted' only.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -15,7 +15,6 @@ from joblib import Parallel, delayed, effective_n_jobs
 from torch import Tensor, nn
 
 from kindset.images._checkpoint import Checkpoint
-from kindset.images._encoders import count_features
 from kindset.images._model import Aligner, DTIModel
 from kindset.images._objectives import Objective
 from kindset.images._seeding import distant_rows
@@ -40,6 +39,8 @@ class Problem:
     make_objective: Callable[[], Objective]
     make_aligner: Callable[[], Aligner]
     device: torch.device
+    n_threads: int = 1
+    """Threads of a student; the other stages are no faster with several."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class Group:
     seed: int
     encoder: nn.Module
     checkpoint: Checkpoint | None
+    student: nn.Module | None = None
 
 
 @dataclass
@@ -189,6 +191,8 @@ def _train(problem: Problem, group: Group, stop: Path, advance: Callable[[str], 
     except DivergedError as diverged:
         finished, error = False, str(diverged)
     trainer.conclude()
+    if trainer.model is trainer.teacher:  # which had not diverged, or it would be no teacher
+        error = ""
     # In double precision, so that no result depends on which images share a batch.
     model = trainer.model.eval().double()
     energies, loss = torch.empty(0), torch.nan
@@ -213,13 +217,13 @@ def _start(problem: Problem, group: Group) -> Trainer:
         transformations,
         problem.make_objective(),
         group.encoder,
-        count_features(group.encoder, shape),
         generator,
     )
     images = problem.images.to(problem.device)
     return Trainer(
-        images, model.to(problem.device), problem.make_aligner(), group.recipe, generator
-    )
+        images, model.to(problem.device), problem.make_aligner(), group.recipe, generator,
+        group.student, problem.n_threads,
+    )  # fmt: skip
 
 
 @torch.no_grad()

@@ -1,11 +1,12 @@
 """The training loop: stages of the curriculum, empty clusters, restarts, convergence."""
 
+import copy
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from kindset.images._model import Aligner, DTIModel, Renewal, resize_images
 from kindset.images._optimised import OptimisedAlignment
@@ -75,6 +76,10 @@ class Trainer:
     recipe : Recipe
     generator : torch.Generator
         Draws batches and noise.
+    student_encoder : Module, default=None
+        What the student looks through, if the recipe has stages of one.
+    n_threads : int, default=1
+        Threads in those; the others are no faster with several.
     """
 
     def __init__(
@@ -84,6 +89,8 @@ class Trainer:
         aligner: Aligner,
         recipe: Recipe,
         generator: torch.Generator,
+        student_encoder: nn.Module | None = None,
+        n_threads: int = 1,
     ) -> None:
         self.images = images
         self.scaled = images
@@ -91,11 +98,14 @@ class Trainer:
         self.aligner = aligner
         self.recipe = recipe
         self.generator = generator
+        self.student_encoder = student_encoder
+        self.teacher: DTIModel | None = None
+        self.n_threads = n_threads
         self.optimizer = torch.optim.Adam(
             [
                 {"params": model.cluster_parameters(), "lr": recipe.prototype_learning_rate},
                 {
-                    "params": [*model.encoder.parameters(), *model.heads.parameters()],
+                    "params": model.network_parameters(),
                     "lr": recipe.learning_rate,
                     "weight_decay": recipe.weight_decay,
                 },
@@ -140,6 +150,7 @@ class Trainer:
     def enter_stage(self) -> None:
         """Set what depends on the stage that is under way."""
         stage = self.recipe.stages[self.stage]
+        torch.set_num_threads(self.n_threads if stage.by_student else 1)
         self.resize(*(size // stage.coarse for size in self.images.shape[2:]))
         self.model.n_active = stage.n_active
         rates = (self.recipe.prototype_learning_rate, self.recipe.learning_rate)
@@ -153,6 +164,15 @@ class Trainer:
             self._note_window(reassigned=0)
         self._keep_best(1)
         self.resize(*self.images.shape[2:])
+        if self.teacher is not None:
+            torch.set_num_threads(self.n_threads)
+            self._choose_teacher_or_student(self.teacher)
+
+    def _choose_teacher_or_student(self, teacher: DTIModel) -> None:
+        # Not the other way round: the student's may be no number.
+        if not self._jury_losses() <= self._jury_losses(teacher):
+            self.model = teacher
+            self._take_snapshot()
 
     def resize(self, height: int, width: int) -> None:
         """Go over to images of another size."""
@@ -165,9 +185,37 @@ class Trainer:
         self._clock = time.monotonic()
         self._keep_best(self.recipe.stages[self.stage].n_restarts)
         self.enter_stage()
+        if self.recipe.stages[self.stage].by_student and self.teacher is None:
+            self._remember_all()
+            self.hand_over()
         self.queue, self.passes = self.queue[:0], 0
         self._take_snapshot()
         self.opened = len(self.history.loss)
+
+    def hand_over(self) -> None:
+        """Go on with a student, who takes over prototypes and assignments but has learnt nothing.
+
+        The idea is that a network fits what most images of a cluster have in common long before it
+        has learnt those by heart that are in the wrong one. Free to assign by then, it does not
+        repeat all of its teacher's mistakes.
+        """
+        assert self.student_encoder is not None
+        self.teacher = copy.deepcopy(self.model).eval()
+        self.model.set_encoder(self.student_encoder, self.generator)
+        self.model.by_student = True
+        group = self.optimizer.param_groups[1]
+        for parameter in group["params"]:
+            self.optimizer.state.pop(parameter, None)
+        group["params"] = self.model.network_parameters()
+
+    @torch.no_grad()
+    def _remember_all(self) -> None:
+        """Look at all images once, with what is trained so far."""
+        self.model.eval()
+        for rows in torch.arange(len(self.images)).split(_PART):
+            parameters = self.aligner(self.model, self.images[rows], rows)
+            self.memory[rows] = self.model.energies(self.scaled[rows], parameters).cpu()
+        self.model.train()
 
     def _close_stage(self) -> None:
         self._take_snapshot()
@@ -178,6 +226,8 @@ class Trainer:
     def _stage_is_over(self) -> bool:
         if self.stage_step >= self.recipe.stages[self.stage].max_steps or self._is_out_of_time():
             return True
+        if self.stage_step <= self.recipe.stages[self.stage].held:
+            return False
         history = self.history
         recent = range(len(history.loss) - 2 * _PATIENCE, len(history.loss))
         if recent[0] < self.opened or any(history.reassigned[i] for i in recent):
@@ -191,6 +241,8 @@ class Trainer:
         return budget is not None and time.monotonic() - self._clock > budget * share
 
     def _step(self) -> None:
+        if 0 < self.stage_step == self.recipe.stages[self.stage].held:
+            self._release()
         rows = self._next_batch()
         parameters = self.aligner(self.model, self.images[rows], rows)
         x = self.scaled[rows]
@@ -207,12 +259,24 @@ class Trainer:
             raise DivergedError(_DIVERGED.format("is no number any more", self.step))
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
+        held = self._is_held()
+        if held:
+            for parameter in self.model.cluster_parameters():
+                parameter.grad = None
         self.optimizer.step()
-        self._losses += value.mean(dim=0)
+        self._losses += loss.item() if held else value.mean(dim=0)
         self._shares += weights.mean(dim=0)
         self._counted += 1
         self.step += 1
         self.stage_step += 1
+
+    def _is_held(self) -> bool:
+        return self.stage_step < self.recipe.stages[self.stage].held
+
+    def _release(self) -> None:
+        """Let the student assign images: to any cluster at first, and convergence counts anew."""
+        self.queue, self.passes = self.queue[:0], 0
+        self.opened = len(self.history.loss) + (self._counted > 0)
 
     def _next_batch(self) -> Tensor:
         size = min(self.recipe.batch_size, len(self.images))
@@ -224,7 +288,12 @@ class Trainer:
         return batch
 
     def _search(self, x: Tensor, rows: Tensor, parameters: Sequence[Tensor]) -> Tensor:
-        """Return the energies of all pairs; of the promising ones only in most passes."""
+        """Return the energies of all pairs; of the promising ones only in most passes.
+
+        While clusters are held, those of the teacher.
+        """
+        if self._is_held():
+            return self.memory[rows]
         n_clusters, n_candidates = self.model.n_clusters, self.recipe.n_candidates
         full = self.passes % self.recipe.full_every == 1
         if full or n_clusters <= n_candidates + 1 or not parameters:
@@ -253,7 +322,9 @@ class Trainer:
         if self._losses.min() > _EXPLODED * self._counted:
             raise DivergedError(_DIVERGED.format("has exploded", self.step))
         # Too late in the last stage; and few steps do not tell which clusters are tiny.
-        leave = self.stage == len(self.recipe.stages) - 1 or self._is_out_of_time()
+        was_held = self.stage_step - self._counted < self.recipe.stages[self.stage].held
+        last = self.stage == len(self.recipe.stages) - 1
+        leave = last or was_held or self._is_out_of_time()
         self._note_window(reassigned=0 if leave else self._refill(self._shares / self._counted))
         if self._time_to_evolve():
             self._evolve()
@@ -369,20 +440,26 @@ class Trainer:
             changed = one(changed, values)[0]
         return changed
 
-    @torch.no_grad()
     def _ranking(self) -> Tensor:
-        """Return the restarts, the one with the lowest loss first, on images from everywhere."""
-        self.model.eval()
+        """Return the restarts, the one with the lowest loss first."""
+        return self._jury_losses().argsort(stable=True)
+
+    @torch.no_grad()
+    def _jury_losses(self, model: DTIModel | None = None) -> Tensor:
+        """Return the loss of each restart on images from everywhere."""
+        model = self.model if model is None else model
+        was_training = model.training
+        model.eval()
         n_samples = len(self.images)
         rows = torch.linspace(0, n_samples - 1, min(n_samples, _JURY)).long()
         values = []
         for part in rows.split(_PART):
-            parameters = self.aligner(self.model, self.images[part], part)
-            energies = self.model.energies(self.scaled[part], parameters)
-            by_restart = energies.view(len(part), -1, self.model.n_clusters)
-            values.append(self.model.objective.assign(by_restart)[1].cpu())
-        self.model.train()
-        return torch.cat(values).mean(dim=0).argsort(stable=True)
+            parameters = self.aligner(model, self.images[part], part)
+            energies = model.energies(self.scaled[part], parameters)
+            by_restart = energies.view(len(part), -1, model.n_clusters)
+            values.append(model.objective.assign(by_restart)[1].cpu())
+        model.train(was_training)
+        return torch.cat(values).mean(dim=0)
 
     def _take_restarts(self, index: Tensor) -> None:
         n_clusters = self.model.n_clusters
