@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -256,7 +257,7 @@ def read_array(path: Path) -> NDArray[Any]:
         array: NDArray[Any] = np.load(path, allow_pickle=False)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}.") from error
-    except (ValueError, EOFError, MemoryError) as error:
+    except (ValueError, EOFError, MemoryError, tokenize.TokenError) as error:
         raise InputError(f"{path} is not a readable npy file: {error}.") from error
     if not isinstance(array, np.ndarray):
         raise InputError(f"{path} is not a readable npy file.")
@@ -267,6 +268,7 @@ _DAMAGED = (
     OSError,
     ValueError,
     EOFError,
+    tokenize.TokenError,
     AttributeError,
     MemoryError,
     zipfile.BadZipFile,
