@@ -18,6 +18,7 @@ from kindset.images import DTIGaussianMixture, DTIKMeans, load_clustering, save_
 from kindset.images import _restarts as restarts
 from kindset.images import _training as training
 from kindset.images._encoders import build_encoder, count_features
+from kindset.images._model import all_energies
 from kindset.images._schedule import plan_stages
 from kindset.images._transforms import transformation_classes
 
@@ -112,13 +113,13 @@ def test_where_nothing_is_predicted_there_is_no_student(transforms, shapes):
 
 def test_tiny_clusters_are_left_while_clusters_are_held(shapes, monkeypatch):
     """Nor does the stage converge before the student is free."""
-    remember = training.Trainer._remember_all
+    hand_over = training.Trainer.hand_over
 
     def forget_one(trainer):
-        remember(trainer)
+        hand_over(trainer)
         trainer.memory[:, 0] = trainer.memory.max() + 1
 
-    monkeypatch.setattr(training.Trainer, "_remember_all", forget_one)
+    monkeypatch.setattr(training.Trainer, "hand_over", forget_one)
     monkeypatch.setattr(training, "WINDOW", 5)
     monkeypatch.setattr(training, "_TOLERANCE", 1e9)
     seen = []
@@ -161,7 +162,7 @@ def test_clusters_stay_as_they_are_while_they_are_held(kind, shapes, monkeypatch
             seen.append((held, "prototypes" in moved, any("heads" in name for name in moved)))
             assert not held or torch.equal(expected, trainer.memory)
             if len(seen) == 1:
-                teacher = restarts.all_energies(trainer.teacher, trainer.aligner, trainer.images)
+                teacher = all_energies(trainer.teacher, trainer.aligner, trainer.images)
                 torch.testing.assert_close(expected, teacher, rtol=1e-5, atol=1e-6)
 
     monkeypatch.setattr(training.Trainer, "_step", watch)

@@ -26,7 +26,7 @@ from kindset.exceptions import InputError
 from kindset.images._checkpoint import Checkpoint, training_identity
 from kindset.images._encoders import build_encoder, count_features
 from kindset.images._input import ImageFormat, is_picture_stack, read_images
-from kindset.images._model import Aligner, DTIModel, Parameters, PredictedAlignment
+from kindset.images._model import Aligner, DTIModel, Parameters, PredictedAlignment, all_energies
 from kindset.images._objectives import Objective
 from kindset.images._optimised import OptimisedAlignment
 from kindset.images._pixel_weight import pixel_weights
@@ -34,7 +34,6 @@ from kindset.images._restarts import (
     Group,
     Outcome,
     Problem,
-    all_energies,
     n_workers,
     split_restarts,
     train_groups,

@@ -23,6 +23,7 @@ Renewal = dict[nn.Parameter, nn.Parameter]
 """The parameters that have taken the place of others, by those."""
 
 _HEAD_WIDTH = 32
+_BATCH = 256
 
 
 class Heads(nn.Module):
@@ -258,3 +259,12 @@ class PredictedAlignment:
             return []
         features = model.encoder(reduced(model.solved, x))  # type: ignore[arg-type]
         return [one.identity + heads(features) for one, heads in model.active()]
+
+
+@torch.no_grad()
+def all_energies(model: DTIModel, aligner: Aligner, images: Tensor) -> Tensor:
+    """Return the energies of images with all prototypes, of shape (N, G)."""
+    return torch.cat([
+        model.energies(part, aligner(model, part, None))
+        for part in (rows.to(model.prototypes) for rows in images.split(_BATCH))
+    ])  # fmt: skip

@@ -15,7 +15,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from torch import Tensor, nn
 
 from kindset.images._checkpoint import Checkpoint
-from kindset.images._model import Aligner, DTIModel
+from kindset.images._model import Aligner, DTIModel, all_energies
 from kindset.images._objectives import Objective
 from kindset.images._seeding import distant_rows
 from kindset.images._training import DivergedError, History, Recipe, Trainer
@@ -25,7 +25,6 @@ from kindset.images._window import compile_kernels
 GROUP_SIZE = 4
 """Restarts that share one encoder."""
 
-_BATCH = 256
 _SAVE_EVERY = 30.0
 
 
@@ -224,12 +223,3 @@ def _start(problem: Problem, group: Group) -> Trainer:
         images, model.to(problem.device), problem.make_aligner(), group.recipe, generator,
         group.student, problem.n_threads,
     )  # fmt: skip
-
-
-@torch.no_grad()
-def all_energies(model: DTIModel, aligner: Aligner, images: Tensor) -> Tensor:
-    """Return the energies of images with all prototypes, of shape (N, G)."""
-    return torch.cat([
-        model.energies(part, aligner(model, part, None))
-        for part in (rows.to(model.prototypes) for rows in images.split(_BATCH))
-    ])  # fmt: skip

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from kindset.images._model import Aligner, DTIModel, Renewal, resize_images
+from kindset.images._model import Aligner, DTIModel, Renewal, all_energies, resize_images
 from kindset.images._optimised import OptimisedAlignment
 from kindset.images._schedule import WINDOW, Stage
 from kindset.images._transforms import first_prototypes
@@ -186,8 +186,9 @@ class Trainer:
         self._keep_best(self.recipe.stages[self.stage].n_restarts)
         self.enter_stage()
         if self.recipe.stages[self.stage].by_student and self.teacher is None:
-            self._remember_all()
+            self.memory = all_energies(self.model.eval(), self.aligner, self.images).cpu()
             self.hand_over()
+            self.model.train()
         self.queue, self.passes = self.queue[:0], 0
         self._take_snapshot()
         self.opened = len(self.history.loss)
@@ -207,15 +208,6 @@ class Trainer:
         for parameter in group["params"]:
             self.optimizer.state.pop(parameter, None)
         group["params"] = self.model.network_parameters()
-
-    @torch.no_grad()
-    def _remember_all(self) -> None:
-        """Look at all images once, with what is trained so far."""
-        self.model.eval()
-        for rows in torch.arange(len(self.images)).split(_PART):
-            parameters = self.aligner(self.model, self.images[rows], rows)
-            self.memory[rows] = self.model.energies(self.scaled[rows], parameters).cpu()
-        self.model.train()
 
     def _close_stage(self) -> None:
         self._take_snapshot()
