@@ -178,12 +178,10 @@ def quality(names, options, record):
         images, labels = load()
         for seed in options.numbers:
             model = options.estimator(
-                k, **parameters, encoder=options.encoder, student=options.student,
-                random_state=seed, n_jobs=options.jobs, time_budget=options.budget,
-                max_epochs=options.epochs,
+                k, **parameters, encoder=options.encoder, random_state=seed, n_jobs=options.jobs,
+                time_budget=options.budget, max_epochs=options.epochs,
             )  # fmt: skip
             kind = "" if options.estimator is DTIKMeans else " (GMM)"
-            kind += f", student {options.student}" if options.student else ""
             lines.append(record.add("quality", name + kind, model, labels,
                                     *timed(model, images), seed))  # fmt: skip
     show(lines, {name: entry[3] for name, entry in SETS.items()})
@@ -331,7 +329,6 @@ def main():
     parser.add_argument("--epochs", type=float, help="passes over the images, at most")
     parser.add_argument("--only", nargs="+", choices=list(ABLATIONS), help="ablations to run")
     parser.add_argument("--encoder", default="auto", help="the network")
-    parser.add_argument("--student", help="a second network, which learns from the first")
     parser.add_argument("--gmm", action="store_true", help="DTIGaussianMixture")
     parser.add_argument("--json", help="append the runs to this file")
     parser.add_argument("--figures", help="folder for the pages of photographs")

@@ -24,7 +24,7 @@ from torch import Tensor
 from kindset._progress import progress_bar
 from kindset.exceptions import InputError
 from kindset.images._checkpoint import Checkpoint, training_identity
-from kindset.images._encoders import build_encoder, count_features
+from kindset.images._encoders import build_encoder
 from kindset.images._input import ImageFormat, is_picture_stack, read_images
 from kindset.images._model import Aligner, DTIModel, Parameters, PredictedAlignment, all_energies
 from kindset.images._objectives import Objective
@@ -38,6 +38,7 @@ from kindset.images._restarts import (
     split_restarts,
     train_groups,
 )
+from kindset.images._reviewing import build_reviewer
 from kindset.images._schedule import plan_stages, usual_coarseness, usual_steps
 from kindset.images._training import DivergedError, Recipe
 from kindset.images._transforms import ImageShape, transformation_classes
@@ -47,7 +48,7 @@ FloatArray = NDArray[np.floating[Any]]
 _SMALL = 40
 _GREY = ("affine", "morphological", "tps")
 _PARTS = 64
-_CHECKPOINT_FORMAT = 3
+_CHECKPOINT_FORMAT = 4
 _FEWEST_STEPS = 20
 """Adam moves a pixel of a prototype by about 0.01 in a step: fewer change next to nothing."""
 
@@ -71,8 +72,8 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         transforms: str | Sequence[str] = "auto",
         alignment: str = "predicted",
         encoder: Any = "auto",
-        student: Any = None,
         n_init: int = 4,
+        n_reviews: int = 0,
         max_epochs: float | None = None,
         time_budget: float | None = None,
         batch_size: int = 128,
@@ -91,8 +92,8 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self.transforms = transforms
         self.alignment = alignment
         self.encoder = encoder
-        self.student = student
         self.n_init = n_init
+        self.n_reviews = n_reviews
         self.max_epochs = max_epochs
         self.time_budget = time_budget
         self.batch_size = batch_size
@@ -276,23 +277,14 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self.interrupted_ = interrupted
         best = self._best(outcomes)
         if not interrupted:
-            self._warn_if_short(best, groups[0].recipe)
-            if groups[0].student is not None and not best.model.by_student:
-                warnings.warn(
-                    "The student came to no lower loss than the first network, which was kept.",
-                    ConvergenceWarning,
-                    stacklevel=4,
-                )
+            self._warn_if_short(best)
         return best
 
-    def _warn_if_short(self, best: Outcome, recipe: Recipe) -> None:
+    def _warn_if_short(self, best: Outcome) -> None:
         """Say that a limit has left a stage of the curriculum too few steps to learn anything."""
         limits = [name for name in ("max_epochs", "time_budget") if getattr(self, name) is not None]
         beside = ("identity", "refine") if len(best.model.predicted) else ("refine",)
         taken = {name: n for name, n in best.history.steps_by_stage().items() if name not in beside}
-        for stage in recipe.stages:
-            if stage.held and stage.name in taken:
-                taken[stage.name] -= min(stage.held, taken[stage.name])
         shortest = min(taken, key=lambda name: taken[name], default="")
         n_steps = taken.get(shortest, _FEWEST_STEPS)
         if limits and n_steps < _FEWEST_STEPS:
@@ -341,10 +333,6 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
     def _group(self, problem: Problem, seed: int, size: int, number: int) -> Group:
         shape = self._format.shape
-        encoder, student = build_encoder(self.encoder, shape, seed), None
-        if self.student is not None and not all(kind.is_solved for kind in problem.kinds):
-            student = build_encoder(self.student, shape, seed + 1, "student")
-            count_features(student, shape, "student")  # now, not when the first has done its work
         n_samples = len(problem.images)
         batch_size = min(self.batch_size, n_samples)
         if self.max_epochs is None:
@@ -354,7 +342,7 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         stages = plan_stages(
             self.transforms_, problem.kinds, shape, n_steps=n_steps, n_restarts=size,
             coarse=self._coarseness(), curriculum=self._curriculum,
-            student=student is not None, limited=self.max_epochs is not None,
+            n_reviews=self.n_reviews, limited=self.max_epochs is not None,
         )  # fmt: skip
         budget = self.time_budget
         if budget is not None:
@@ -364,17 +352,19 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             stages, batch_size, self.learning_rate, self.prototype_learning_rate,
             tiny=self._tiny, time_budget=budget,
         )  # fmt: skip
+        encoder, reviewer = build_encoder(self.encoder, shape, seed), None
+        if self.n_reviews:
+            reviewer = build_reviewer(shape, self.n_clusters, seed + 1)
         checkpoint = None
         if self.checkpoint_dir is not None:
             kind, stiffness = type(self).__name__, float(self.stiffness)
             described = (_CHECKPOINT_FORMAT, kind, recipe, seed, self.n_clusters, stiffness,
-                         self.transforms_, self.alignment, str(encoder), str(student))  # fmt: skip
-            deciding = [problem.images, pixel_weights(self.pixel_weight, shape)]
-            for one in (encoder, student):
-                deciding += [] if one is None else one.state_dict().values()
+                         self.transforms_, self.alignment, str(encoder))  # fmt: skip
+            weights = pixel_weights(self.pixel_weight, shape)
+            deciding = [problem.images, weights, *encoder.state_dict().values()]
             identity = training_identity(described, deciding)
             checkpoint = Checkpoint(Path(self.checkpoint_dir) / f"group-{number}", identity)
-        return Group(recipe, seed, encoder, checkpoint, student)
+        return Group(recipe, seed, encoder, checkpoint, reviewer)
 
     def _coarseness(self) -> int:
         if self.alignment == "optimized":
@@ -437,10 +427,10 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         return chosen
 
     def _check_parameters(self) -> None:
-        for name in ("n_clusters", "n_init", "batch_size"):
+        for name, least in (("n_clusters", 1), ("n_init", 1), ("n_reviews", 0), ("batch_size", 1)):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-                raise InputError(f"{name} must be a whole number from 1, got {value!r}.")
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+                raise InputError(f"{name} must be a whole number from {least}, got {value!r}.")
         for name in ("learning_rate", "prototype_learning_rate", "max_epochs", "time_budget"):
             value = getattr(self, name)
             optional = name in ("max_epochs", "time_budget")
@@ -455,8 +445,8 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             raise InputError(
                 f"alignment must be 'predicted' or 'optimized', got {self.alignment!r}."
             )
-        if self.student is not None and self.alignment == "optimized":
-            raise InputError("a student predicts: it goes with alignment='predicted' only.")
+        if self.n_reviews and self.alignment == "optimized":
+            raise InputError("n_reviews must be 0 with alignment='optimized'.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -11,7 +11,6 @@ from torch import Tensor
 
 from kindset._files import write_bytes, write_text
 from kindset.exceptions import InputError
-from kindset.images._model import DTIModel
 from kindset.images._optimised import OptimisedAlignment
 from kindset.images._tensor_files import as_tensors, read_content, tensor_bytes
 from kindset.images._training import Trainer
@@ -47,7 +46,6 @@ class Checkpoint:
             "identity": self.identity,
             "tensors": name,
             "n_active": trainer.model.n_active,
-            "by_student": trainer.model.by_student,
             "counts": {key: getattr(trainer, key) for key in _PLAIN},
             "history": {key: getattr(history, key) for key in _LISTS},
         }
@@ -91,8 +89,6 @@ def training_identity(description: Any, tensors: Iterable[Tensor]) -> str:
 
 def _tensors(trainer: Trainer) -> dict[str, Tensor]:
     found = {f"model.{name}": one for name, one in trainer.model.state_dict().items()}
-    if trainer.teacher is not None:
-        found |= {f"teacher.{name}": one for name, one in trainer.teacher.state_dict().items()}
     for name, parameter in trainer.model.named_parameters():
         for key, value in trainer.optimizer.state.get(parameter, {}).items():
             found[f"moment.{key}.{name}"] = value
@@ -101,6 +97,10 @@ def _tensors(trainer: Trainer) -> dict[str, Tensor]:
             found[f"history.{key}.{i}"] = value
     if isinstance(trainer.aligner, OptimisedAlignment):
         found |= {f"table.{i}": table for i, table in enumerate(trainer.aligner.tables)}
+    if trainer.reviewer is not None:
+        found |= {f"reviewer.{name}": one for name, one in trainer.reviewer.state_dict().items()}
+    if trainer.held is not None:
+        found["held"] = trainer.held
     found |= {"queue": trainer.queue, "memory": trainer.memory}
     found["generator"] = trainer.generator.get_state()
     return found
@@ -109,8 +109,6 @@ def _tensors(trainer: Trainer) -> dict[str, Tensor]:
 def _restore(trainer: Trainer, document: dict[str, Any], tensors: dict[str, Tensor]) -> None:
     for key in _PLAIN:
         setattr(trainer, key, document["counts"][key])
-    if document["by_student"]:
-        trainer.hand_over()
     if trainer.stage_step > 0:
         trainer.enter_stage()
     trainer.model.n_active = document["n_active"]
@@ -122,26 +120,23 @@ def _restore(trainer: Trainer, document: dict[str, Any], tensors: dict[str, Tens
         prefix = f"history.{key}."
         n = sum(name.startswith(prefix) for name in tensors)
         setattr(history, key, [tensors[f"{prefix}{i}"] for i in range(n)])
-    _fill(trainer.model, "model", tensors)
     for name, parameter in trainer.model.named_parameters():
+        parameter.data = _laid_out(tensors[f"model.{name}"], parameter.data)
         if state := _moments(tensors, name, parameter.data):
             trainer.optimizer.state[parameter] = state
-    if trainer.teacher is not None:
-        _fill(trainer.teacher, "teacher", tensors)
+    for name, value in trainer.model.state_dict().items():
+        value.copy_(tensors[f"model.{name}"])
     if isinstance(trainer.aligner, OptimisedAlignment):
         n = sum(name.startswith("table.") for name in tensors)
         device = trainer.images.device
         trainer.aligner.tables = [tensors[f"table.{i}"].to(device) for i in range(n)]
+    if trainer.reviewer is not None:
+        for name, value in trainer.reviewer.state_dict().items():
+            value.copy_(tensors[f"reviewer.{name}"])
+    trainer.held = tensors.get("held")
     trainer.queue, trainer.memory = tensors["queue"], tensors["memory"]
     trainer.generator.set_state(tensors["generator"])
     trainer.clear_window()
-
-
-def _fill(model: DTIModel, prefix: str, tensors: dict[str, Tensor]) -> None:
-    for name, parameter in model.named_parameters():
-        parameter.data = _laid_out(tensors[f"{prefix}.{name}"], parameter.data)
-    for name, value in model.state_dict().items():
-        value.copy_(tensors[f"{prefix}.{name}"])
 
 
 def _moments(tensors: dict[str, Tensor], name: str, like: Tensor) -> dict[str, Tensor]:

@@ -68,21 +68,11 @@ def _resnet(stem: nn.Module, widths: tuple[int, ...], depth: int) -> nn.Module:
     return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
 
-def _stem(n_in: int, n_out: int, stride: int) -> nn.Module:
-    convolution = nn.Conv2d(n_in, n_out, 3, stride, 1, bias=False)
-    return nn.Sequential(convolution, nn.BatchNorm2d(n_out), nn.ReLU())
-
-
-def _resnet8(shape: ImageShape) -> nn.Module:
-    """Return a shallow and wide one that looks at half the resolution, unless that is too little.
-
-    As a student it learns as much in a step as a ResNet-20, and a step takes a third of the time.
-    """
-    return _resnet(_stem(shape[0], 32, 2 if min(shape[1:]) > 16 else 1), (32, 64, 128), 1)
-
-
 def _resnet20(shape: ImageShape) -> nn.Module:
-    return _resnet(_stem(shape[0], 16, 1), (16, 32, 64), 3)
+    stem = nn.Sequential(
+        nn.Conv2d(shape[0], 16, 3, 1, 1, bias=False), nn.BatchNorm2d(16), nn.ReLU()
+    )
+    return _resnet(stem, (16, 32, 64), 3)
 
 
 def _resnet18(shape: ImageShape) -> nn.Module:
@@ -94,15 +84,12 @@ def _resnet18(shape: ImageShape) -> nn.Module:
 
 
 ENCODERS: dict[str, Callable[[ImageShape], nn.Module]] = {
-    "mlp": _mlp, "conv": _conv, "resnet8": _resnet8, "resnet20": _resnet20, "resnet18": _resnet18,
+    "mlp": _mlp, "conv": _conv, "resnet20": _resnet20, "resnet18": _resnet18,
 }  # fmt: skip
 
 
-def build_encoder(encoder: Any, shape: ImageShape, seed: int, role: str = "encoder") -> nn.Module:
-    """Return a new network with weights drawn from a seed, or a copy of a given one.
-
-    Messages call it by its role.
-    """
+def build_encoder(encoder: Any, shape: ImageShape, seed: int) -> nn.Module:
+    """Return a new network with weights drawn from a seed, or a copy of a given one."""
     if isinstance(encoder, nn.Module):
         return copy.deepcopy(encoder)
     name = encoder
@@ -110,13 +97,13 @@ def build_encoder(encoder: Any, shape: ImageShape, seed: int, role: str = "encod
         name = "mlp" if shape[0] * shape[1] * shape[2] <= _PLAIN else "conv"
     if not isinstance(name, str) or name not in ENCODERS:
         known = ", ".join(repr(one) for one in ("auto", *ENCODERS))
-        raise InputError(f"{role} must be one of {known} or a torch Module, got {encoder!r}.")
+        raise InputError(f"encoder must be one of {known} or a torch Module, got {encoder!r}.")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return ENCODERS[name](shape)
 
 
-def count_features(encoder: nn.Module, shape: ImageShape, role: str = "encoder") -> int:
+def count_features(encoder: nn.Module, shape: ImageShape) -> int:
     """Return the number of features an encoder gives, from one pass over blank images."""
     was_training = encoder.training
     encoder.eval()
@@ -126,9 +113,9 @@ def count_features(encoder: nn.Module, shape: ImageShape, role: str = "encoder")
     except Exception as error:  # whatever a network of one's own may raise
         reason = str(error).splitlines()[:1]
         raise InputError(
-            f"the {role} cannot take images of the shape {(2, *shape)}: {''.join(reason)}."
+            f"the encoder cannot take images of the shape {(2, *shape)}: {''.join(reason)}."
         ) from error
     encoder.train(was_training)
     if not isinstance(features, Tensor) or features.ndim != 2 or len(features) != 2:
-        raise InputError(f"the {role} must turn images (n, C, H, W) into features (n, D).")
+        raise InputError("the encoder must turn images (n, C, H, W) into features (n, D).")
     return features.shape[1]

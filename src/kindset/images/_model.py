@@ -12,7 +12,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import adaptive_avg_pool2d, interpolate
 
-from kindset.images._encoders import count_features
 from kindset.images._objectives import Objective
 from kindset.images._transforms import Transformation, reduced
 
@@ -65,6 +64,8 @@ class DTIModel(nn.Module):
     transformations : sequence of Transformation
     objective : Objective
     encoder : Module
+    n_features : int
+        What the encoder gives.
     generator : torch.Generator
         For the first weights of the heads.
     """
@@ -76,6 +77,7 @@ class DTIModel(nn.Module):
         transformations: Sequence[Transformation],
         objective: Objective,
         encoder: nn.Module,
+        n_features: int,
         generator: torch.Generator,
     ) -> None:
         super().__init__()
@@ -88,19 +90,12 @@ class DTIModel(nn.Module):
         self._is_solved = [one.is_solved for one in transformations]
         self.predicted = nn.ModuleList(one for one in transformations if not one.is_solved)
         self.solved = nn.ModuleList(one for one in transformations if one.is_solved)
-        self.set_encoder(encoder, generator)
-        self.n_active = len(self.predicted)
-        self.by_student = False
-
-    def set_encoder(self, encoder: nn.Module, generator: torch.Generator) -> None:
-        """Predict with an encoder that knows nothing yet, and with new heads."""
-        shape = (self.n_channels, *self.prototypes.shape[2:])
-        n_features = count_features(encoder, shape)
-        self.encoder = encoder.to(self.prototypes)
+        self.encoder = encoder
         self.heads = nn.ModuleList(
-            Heads(len(self.prototypes), n_features, one.n_parameters, generator)  # type: ignore[arg-type]
+            Heads(len(prototypes), n_features, one.n_parameters, generator)  # type: ignore[arg-type]
             for one in self.predicted
-        ).to(self.prototypes)
+        )
+        self.n_active = len(self.predicted)
 
     @property
     def n_restarts(self) -> int:
@@ -110,10 +105,6 @@ class DTIModel(nn.Module):
     def cluster_parameters(self) -> list[nn.Parameter]:
         """Return prototypes and what belongs to them."""
         return [self.prototypes, *self.extra.values()]
-
-    def network_parameters(self) -> list[nn.Parameter]:
-        """Return what predicts the transformations."""
-        return [*self.encoder.parameters(), *self.heads.parameters()]
 
     def take(self, index: Tensor) -> "Renewal":
         """Let prototype i be what prototype ``index[i]`` was, with all that belongs to it."""

@@ -15,6 +15,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from torch import Tensor, nn
 
 from kindset.images._checkpoint import Checkpoint
+from kindset.images._encoders import count_features
 from kindset.images._model import Aligner, DTIModel, all_energies
 from kindset.images._objectives import Objective
 from kindset.images._seeding import distant_rows
@@ -39,7 +40,7 @@ class Problem:
     make_aligner: Callable[[], Aligner]
     device: torch.device
     n_threads: int = 1
-    """Threads of a student; the other stages are no faster with several."""
+    """Threads of a review; everything else is no faster with several."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Group:
     seed: int
     encoder: nn.Module
     checkpoint: Checkpoint | None
-    student: nn.Module | None = None
+    reviewer: nn.Module | None = None
 
 
 @dataclass
@@ -190,8 +191,6 @@ def _train(problem: Problem, group: Group, stop: Path, advance: Callable[[str], 
     except DivergedError as diverged:
         finished, error = False, str(diverged)
     trainer.conclude()
-    if trainer.model is trainer.teacher:  # which had not diverged, or it would be no teacher
-        error = ""
     # In double precision, so that no result depends on which images share a batch.
     model = trainer.model.eval().double()
     energies, loss = torch.empty(0), torch.nan
@@ -216,10 +215,12 @@ def _start(problem: Problem, group: Group) -> Trainer:
         transformations,
         problem.make_objective(),
         group.encoder,
+        count_features(group.encoder, shape),
         generator,
     )
     images = problem.images.to(problem.device)
+    reviewer = None if group.reviewer is None else group.reviewer.to(problem.device)
     return Trainer(
         images, model.to(problem.device), problem.make_aligner(), group.recipe, generator,
-        group.student, problem.n_threads,
+        reviewer, problem.n_threads,
     )  # fmt: skip

@@ -9,8 +9,7 @@ WINDOW = 50
 """Steps between two looks at losses and cluster sizes."""
 
 _SMALLEST = 12
-_STUDENT = 10.0
-_HELD = 1 / 12  # of the student's stage
+_REVIEW = 2.5
 
 
 @dataclass(frozen=True)
@@ -20,8 +19,8 @@ class Stage:
     Attributes
     ----------
     name : str
-        The transformation that is new in it; "identity" at first, "student" when a second network
-        learns all of them, "refine" at the end.
+        The transformation that is new in it; "identity" at first, "review" when another network
+        has looked at the assignments, "refine" at the end.
     n_active : int
         Number of transformations in use.
     max_steps : int
@@ -37,10 +36,8 @@ class Stage:
         moved.
     coarse : int
         Factor by which images are smaller.
-    by_student : bool
-        Whether the second network predicts.
-    held : int
-        Steps at its beginning in which clusters stay as they are.
+    reviewed : bool
+        Whether assignments are reviewed before it, and held while it lasts.
     """
 
     name: str
@@ -51,8 +48,7 @@ class Stage:
     n_restarts: int = 1
     evolves: bool = False
     coarse: int = 1
-    by_student: bool = False
-    held: int = 0
+    reviewed: bool = False
 
 
 def plan_stages(
@@ -64,7 +60,7 @@ def plan_stages(
     n_restarts: int,
     coarse: int = 1,
     curriculum: bool = True,
-    student: bool = False,
+    n_reviews: int = 0,
     limited: bool = False,
 ) -> tuple[Stage, ...]:
     """Return the stages: no prediction first, one transformation more in each, then lower rates.
@@ -72,28 +68,24 @@ def plan_stages(
     Until the first warp is trained, images are smaller by the factor `coarse`: that stage decides
     which clusters are found, and it is the place to spend restarts. After it their number is halved
     with every stage. A transformation that has fewer parameters on smaller images is trained on
-    those of full size. A student, which learns all transformations anew, comes before the lower
-    rates; its steps are among `n_steps` if those are limited, or else in addition to them.
+    those of full size. Reviews come before the lower rates, unless there is nothing to predict;
+    their steps are among `n_steps` if those are limited, or else in addition to them.
     """
     predicted = {name: kind for name, kind in zip(names, kinds, strict=True) if not kind.is_solved}
     if curriculum:
         stages = _one_by_one(predicted, shape, n_restarts, coarse)
     else:
         stages = [Stage("all", len(predicted), 0, 8.0, n_restarts=n_restarts)]
-    stages.append(Stage("refine", len(predicted), 0, 1.5, rate=0.1, by_student=student))
+    stages.append(Stage("refine", len(predicted), 0, 1.5, rate=0.1))
     paid = sum(stage.share for stage in stages)
-    if student:
-        stages.insert(-1, Stage("student", len(predicted), 0, _STUDENT, by_student=True))
+    if predicted:
+        stages[-1:-1] = n_reviews * [Stage("review", len(predicted), 0, _REVIEW, reviewed=True)]
     whole = sum(stage.share for stage in stages)
     per_share = n_steps / (whole if limited else paid)
-    return tuple(_planned(stage, stage.share * per_share, whole) for stage in stages)
-
-
-def _planned(stage: Stage, n_steps: float, whole: float) -> Stage:
-    max_steps = max(1, round(n_steps))
-    begins = stage.by_student and stage.rate == 1.0
-    held = int(_HELD * max_steps) if begins else 0
-    return replace(stage, max_steps=max_steps, share=stage.share / whole, held=held)
+    return tuple(
+        replace(stage, max_steps=max(1, round(stage.share * per_share)), share=stage.share / whole)
+        for stage in stages
+    )
 
 
 def _one_by_one(

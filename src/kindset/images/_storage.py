@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from kindset._files import read_document, write_bytes, write_text
 from kindset._model_files import names_in, names_out, plain_parameters, plain_value
 from kindset.exceptions import InputError
-from kindset.images._encoders import build_encoder
+from kindset.images._encoders import build_encoder, count_features
 from kindset.images._estimators import DTIGaussianMixture, DTIKMeans
 from kindset.images._input import ImageFormat
 from kindset.images._model import DTIModel, PredictedAlignment
@@ -57,7 +57,6 @@ def save_clustering(model: Clustering, path: str | os.PathLike[str]) -> None:
         "transforms": list(model.transforms_),
         "images": asdict(model._format),
         "n_active": model._model.n_active,
-        "by_student": model._model.by_student,
         "n_samples": len(model.labels_),
         "stages": list(model.history_.stage),
         "feature_names": names_out(model),
@@ -143,14 +142,14 @@ def _restore_network(
     model: Clustering, document: dict[str, Any], tensors: dict[str, torch.Tensor]
 ) -> DTIModel:
     shape = model._format.shape
-    by_student = bool(document.get("by_student", False))
-    encoder = build_encoder(model.student if by_student else model.encoder, shape, seed=0)
+    encoder = build_encoder(model.encoder, shape, seed=0)
     network = DTIModel(
         torch.zeros(model.n_clusters, *shape),
         model.n_clusters,
         [kind(shape) for kind in transformation_classes(model.transforms_)],  # type: ignore[call-arg]
         model._objective(shape, torch.zeros(shape[1:]), model.stiffness),
         encoder,
+        count_features(encoder, shape),
         torch.Generator(),
     ).double()
     prefix = "model."
@@ -158,7 +157,6 @@ def _restore_network(
         {name[len(prefix) :]: one for name, one in tensors.items() if name.startswith(prefix)}
     )
     network.n_active = int(document["n_active"])
-    network.by_student = by_student
     return network.eval().to(_device_or_cpu(model))
 
 
@@ -172,7 +170,7 @@ def _device_or_cpu(model: Clustering) -> torch.device:
 
 def _parameters_out(model: Clustering) -> dict[str, Any]:
     """Return the constructor's parameters as JSON can hold them."""
-    if not isinstance(model.encoder, str) or not isinstance(model.student, str | None):
+    if not isinstance(model.encoder, str):
         raise InputError("a model with an encoder of one's own cannot be saved; name one of ours.")
     weight = model.pixel_weight
     named = weight is None or isinstance(weight, str)

@@ -1,21 +1,21 @@
 """The training loop: stages of the curriculum, empty clusters, restarts, convergence."""
 
-import copy
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import one_hot
 
-from kindset.images._model import Aligner, DTIModel, Renewal, all_energies, resize_images
+from kindset.images._model import Aligner, DTIModel, Renewal, resize_images
 from kindset.images._optimised import OptimisedAlignment
+from kindset.images._reviewing import review
 from kindset.images._schedule import WINDOW, Stage
-from kindset.images._transforms import first_prototypes
+from kindset.images._swapping import choose_move, unwarped
 
 _NOISE = 1e-4
 _ROUND = 2  # windows between two rounds of swaps
-_CHOOSY = 4.0  # how clearly the cluster that is missed least is preferred when one moves
 _JURY, _PART = 2048, 256
 _PATIENCE = 4
 _TOLERANCE = 0.01
@@ -76,10 +76,10 @@ class Trainer:
     recipe : Recipe
     generator : torch.Generator
         Draws batches and noise.
-    student_encoder : Module, default=None
-        What the student looks through, if the recipe has stages of one.
+    reviewer : Module, default=None
+        What reviews the assignments, if the recipe has reviews.
     n_threads : int, default=1
-        Threads in those; the others are no faster with several.
+        Threads of a review; everything else is no faster with several.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Trainer:
         aligner: Aligner,
         recipe: Recipe,
         generator: torch.Generator,
-        student_encoder: nn.Module | None = None,
+        reviewer: nn.Module | None = None,
         n_threads: int = 1,
     ) -> None:
         self.images = images
@@ -98,14 +98,14 @@ class Trainer:
         self.aligner = aligner
         self.recipe = recipe
         self.generator = generator
-        self.student_encoder = student_encoder
-        self.teacher: DTIModel | None = None
+        self.reviewer = reviewer
         self.n_threads = n_threads
+        self.held: Tensor | None = None
         self.optimizer = torch.optim.Adam(
             [
                 {"params": model.cluster_parameters(), "lr": recipe.prototype_learning_rate},
                 {
-                    "params": model.network_parameters(),
+                    "params": [*model.encoder.parameters(), *model.heads.parameters()],
                     "lr": recipe.learning_rate,
                     "weight_decay": recipe.weight_decay,
                 },
@@ -123,6 +123,7 @@ class Trainer:
         self.memory = torch.full((len(images), len(model.prototypes)), -torch.inf)
         self.clear_window()
         self._clock = time.monotonic()
+        self._should_stop: Callable[[], bool] = lambda: False
 
     def run(
         self,
@@ -131,6 +132,7 @@ class Trainer:
     ) -> bool:
         """Train to the end, or until told to stop; return whether it came to the end."""
         self.model.train()
+        self._should_stop = should_stop
         while not self.finished:
             if self.stage_step == 0:
                 self._open_stage()
@@ -150,7 +152,6 @@ class Trainer:
     def enter_stage(self) -> None:
         """Set what depends on the stage that is under way."""
         stage = self.recipe.stages[self.stage]
-        torch.set_num_threads(self.n_threads if stage.by_student else 1)
         self.resize(*(size // stage.coarse for size in self.images.shape[2:]))
         self.model.n_active = stage.n_active
         rates = (self.recipe.prototype_learning_rate, self.recipe.learning_rate)
@@ -164,15 +165,6 @@ class Trainer:
             self._note_window(reassigned=0)
         self._keep_best(1)
         self.resize(*self.images.shape[2:])
-        if self.teacher is not None:
-            torch.set_num_threads(self.n_threads)
-            self._choose_teacher_or_student(self.teacher)
-
-    def _choose_teacher_or_student(self, teacher: DTIModel) -> None:
-        # Not the other way round: the student's may be no number.
-        if not self._jury_losses() <= self._jury_losses(teacher):
-            self.model = teacher
-            self._take_snapshot()
 
     def resize(self, height: int, width: int) -> None:
         """Go over to images of another size."""
@@ -185,32 +177,32 @@ class Trainer:
         self._clock = time.monotonic()
         self._keep_best(self.recipe.stages[self.stage].n_restarts)
         self.enter_stage()
-        if self.recipe.stages[self.stage].by_student and self.teacher is None:
-            self.memory = all_energies(self.model.eval(), self.aligner, self.images).cpu()
-            self.hand_over()
-            self.model.train()
+        if self.recipe.stages[self.stage].reviewed:
+            self.held = self._review()
         self.queue, self.passes = self.queue[:0], 0
         self._take_snapshot()
         self.opened = len(self.history.loss)
 
-    def hand_over(self) -> None:
-        """Go on with a student, who takes over prototypes and assignments but has learnt nothing.
-
-        The idea is that a network fits what most images of a cluster have in common long before it
-        has learnt those by heart that are in the wrong one. Free to assign by then, it does not
-        repeat all of its teacher's mistakes.
-        """
-        assert self.student_encoder is not None
-        self.teacher = copy.deepcopy(self.model).eval()
-        self.model.set_encoder(self.student_encoder, self.generator)
-        self.model.by_student = True
-        group = self.optimizer.param_groups[1]
-        for parameter in group["params"]:
-            self.optimizer.state.pop(parameter, None)
-        group["params"] = self.model.network_parameters()
+    def _review(self) -> Tensor:
+        """Return the clusters to which a network gives the images that has learnt them anew."""
+        assert self.reviewer is not None
+        torch.set_num_threads(self.n_threads)
+        self.model.eval()
+        labels = review(
+            self.reviewer, self.model, self.aligner, self.images,
+            n_steps=self.recipe.stages[self.stage].max_steps,
+            batch_size=min(self.recipe.batch_size, len(self.images)),
+            generator=self.generator,
+            # Half of the stage's time is for the steps after it.
+            progress=lambda: 1.0 if self._should_stop() else 2 * self._time_taken(),
+        )  # fmt: skip
+        self.model.train()
+        torch.set_num_threads(1)
+        return labels.cpu()
 
     def _close_stage(self) -> None:
         self._take_snapshot()
+        self.held = None
         self.stage += 1
         self.stage_step = 0
         self.finished = self.stage == len(self.recipe.stages)
@@ -218,7 +210,7 @@ class Trainer:
     def _stage_is_over(self) -> bool:
         if self.stage_step >= self.recipe.stages[self.stage].max_steps or self._is_out_of_time():
             return True
-        if self.stage_step <= self.recipe.stages[self.stage].held:
+        if self.held is not None:
             return False
         history = self.history
         recent = range(len(history.loss) - 2 * _PATIENCE, len(history.loss))
@@ -229,46 +221,32 @@ class Trainer:
         return bool(before - after < _TOLERANCE * before.abs())
 
     def _is_out_of_time(self) -> bool:
+        return self._time_taken() > 1
+
+    def _time_taken(self) -> float:
+        """Return how much of the stage's time is over, if there is a limit."""
         budget, share = self.recipe.time_budget, self.recipe.stages[self.stage].share
-        return budget is not None and time.monotonic() - self._clock > budget * share
+        return 0.0 if budget is None else (time.monotonic() - self._clock) / (budget * share)
 
     def _step(self) -> None:
-        if 0 < self.stage_step == self.recipe.stages[self.stage].held:
-            self._release()
         rows = self._next_batch()
         parameters = self.aligner(self.model, self.images[rows], rows)
         x = self.scaled[rows]
-        with torch.no_grad():
-            energies = self._search(x, rows, [values.detach() for values in parameters])
-            weights, value = self.model.objective.assign(
-                energies.view(len(rows), -1, self.model.n_clusters)
-            )
-            flat = weights.flatten(1)
-            b, g = flat.nonzero(as_tuple=True)
+        weights, value = self._assign(x, rows, [values.detach() for values in parameters])
+        flat = weights.flatten(1)
+        b, g = flat.nonzero(as_tuple=True)
         pairs = self.model.pair_energies(x, parameters, b, g)
         loss = (pairs * flat[b, g].to(pairs.device)).sum() / len(rows)
         if not torch.isfinite(loss):
             raise DivergedError(_DIVERGED.format("is no number any more", self.step))
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
-        held = self._is_held()
-        if held:
-            for parameter in self.model.cluster_parameters():
-                parameter.grad = None
         self.optimizer.step()
-        self._losses += loss.item() if held else value.mean(dim=0)
+        self._losses += loss.item() if value is None else value.mean(dim=0)
         self._shares += weights.mean(dim=0)
         self._counted += 1
         self.step += 1
         self.stage_step += 1
-
-    def _is_held(self) -> bool:
-        return self.stage_step < self.recipe.stages[self.stage].held
-
-    def _release(self) -> None:
-        """Let the student assign images: to any cluster at first, and convergence counts anew."""
-        self.queue, self.passes = self.queue[:0], 0
-        self.opened = len(self.history.loss) + (self._counted > 0)
 
     def _next_batch(self) -> Tensor:
         size = min(self.recipe.batch_size, len(self.images))
@@ -279,13 +257,19 @@ class Trainer:
         batch, self.queue = self.queue[:size], self.queue[size:]
         return batch
 
-    def _search(self, x: Tensor, rows: Tensor, parameters: Sequence[Tensor]) -> Tensor:
-        """Return the energies of all pairs; of the promising ones only in most passes.
+    @torch.no_grad()
+    def _assign(
+        self, x: Tensor, rows: Tensor, parameters: Sequence[Tensor]
+    ) -> tuple[Tensor, Tensor | None]:
+        """Return the weights of each restart's clusters, and the energies unless they are held."""
+        n_clusters = self.model.n_clusters
+        if self.held is not None:
+            return one_hot(self.held[rows], n_clusters)[:, None].float(), None
+        energies = self._search(x, rows, parameters).view(len(rows), -1, n_clusters)
+        return self.model.objective.assign(energies)
 
-        While clusters are held, those of the teacher.
-        """
-        if self._is_held():
-            return self.memory[rows]
+    def _search(self, x: Tensor, rows: Tensor, parameters: Sequence[Tensor]) -> Tensor:
+        """Return the energies of all pairs; of the promising ones only in most passes."""
         n_clusters, n_candidates = self.model.n_clusters, self.recipe.n_candidates
         full = self.passes % self.recipe.full_every == 1
         if full or n_clusters <= n_candidates + 1 or not parameters:
@@ -313,10 +297,9 @@ class Trainer:
     def _close_window(self) -> None:
         if self._losses.min() > _EXPLODED * self._counted:
             raise DivergedError(_DIVERGED.format("has exploded", self.step))
-        # Too late in the last stage; and few steps do not tell which clusters are tiny.
-        was_held = self.stage_step - self._counted < self.recipe.stages[self.stage].held
+        # Too late in the last stage, and few steps do not tell which clusters are tiny.
         last = self.stage == len(self.recipe.stages) - 1
-        leave = last or was_held or self._is_out_of_time()
+        leave = last or self.held is not None or self._is_out_of_time()
         self._note_window(reassigned=0 if leave else self._refill(self._shares / self._counted))
         if self._time_to_evolve():
             self._evolve()
@@ -383,75 +366,31 @@ class Trainer:
         """Move the cluster that is missed least to an image that is matched badly."""
         n_clusters = self.model.n_clusters
         first = restart * n_clusters
-        energies = self.memory[:, first : first + n_clusters]
-        seen = torch.isfinite(energies).all(dim=1).nonzero().flatten()
-        if n_clusters < 3 or len(seen) < n_clusters:
+        move = choose_move(self.memory[:, first : first + n_clusters], self.generator)
+        if move is None:
             return
-        nearest, order = energies[seen].topk(2, dim=1, largest=False)
-        gap = (nearest[:, 1] - nearest[:, 0]).clamp(min=1e-9)
-        missed = torch.full((n_clusters,), 1e-9).index_add_(0, order[:, 0], gap)
-        badness = nearest[:, 0] - nearest[:, 0].min() + 1e-9
-        chosen = int(torch.multinomial(badness, 1, generator=self.generator))
-        owner = int(order[chosen, 0])
-        weights = (missed.min() / missed) ** _CHOOSY
-        weights[owner] = 0
-        moved = int(torch.multinomial(weights.clamp(min=1e-30), 1, generator=self.generator))
+        moved, owner, row = first + move.cluster, first + move.owner, move.row
         source = torch.arange(len(self.model.prototypes))
-        source[first + moved] = first + owner
+        source[moved] = owner
         self._take(source)
-        unwarped = self._unwarp(int(seen[chosen]), first + moved)
-        self.model.prototypes.data[first + moved] = unwarped
-        self.memory[:, first + moved] = -torch.inf
-
-    def _unwarp(self, row: int, prototype: int) -> Tensor:
-        """Return an image as a prototype that the transformations would turn into it."""
-        x = self.scaled[row : row + 1]
-        self.model.eval()  # the statistics of a single image are none
-        with torch.no_grad():
-            parameters = self.aligner(self.model, self.images[row : row + 1], None)
-        self.model.train()
-        own = [values[:, prototype : prototype + 1] for values in parameters]
-        source = self.model.prototypes.detach()[prototype : prototype + 1].requires_grad_()
-        with torch.enable_grad():
-            moved = self.model.transform(source, own).view_as(source)
-            shed, cover = (
-                torch.autograd.grad(moved, source, up, retain_graph=True)[0]
-                for up in (x, torch.ones_like(x))
-            )
-        beyond = self._in_colours_of(x, prototype, own)
-        found = torch.where(cover > 0.1, shed / cover.clamp(min=0.1), beyond)
-        return first_prototypes(self.model.solved, found)[0]  # type: ignore[arg-type]
+        x, full = self.scaled[row : row + 1], self.images[row : row + 1]
+        self.model.prototypes.data[moved] = unwarped(self.model, self.aligner, x, full, moved)
+        self.memory[:, moved] = -torch.inf
 
     @torch.no_grad()
-    def _in_colours_of(self, x: Tensor, prototype: int, parameters: Sequence[Tensor]) -> Tensor:
-        """Return a prototype changed by the solved transformations alone."""
-        images = self.model.images()[prototype : prototype + 1]
-        _, solved = self.model.align(x[:, None], images, parameters)
-        changed = images[:, : self.model.n_channels]
-        for one, values in zip(self.model.solved, solved, strict=True):
-            changed = one(changed, values)[0]
-        return changed
-
     def _ranking(self) -> Tensor:
-        """Return the restarts, the one with the lowest loss first."""
-        return self._jury_losses().argsort(stable=True)
-
-    @torch.no_grad()
-    def _jury_losses(self, model: DTIModel | None = None) -> Tensor:
-        """Return the loss of each restart on images from everywhere."""
-        model = self.model if model is None else model
-        was_training = model.training
-        model.eval()
+        """Return the restarts, the one with the lowest loss first, on images from everywhere."""
+        self.model.eval()
         n_samples = len(self.images)
         rows = torch.linspace(0, n_samples - 1, min(n_samples, _JURY)).long()
         values = []
         for part in rows.split(_PART):
-            parameters = self.aligner(model, self.images[part], part)
-            energies = model.energies(self.scaled[part], parameters)
-            by_restart = energies.view(len(part), -1, model.n_clusters)
-            values.append(model.objective.assign(by_restart)[1].cpu())
-        model.train(was_training)
-        return torch.cat(values).mean(dim=0)
+            parameters = self.aligner(self.model, self.images[part], part)
+            energies = self.model.energies(self.scaled[part], parameters)
+            by_restart = energies.view(len(part), -1, self.model.n_clusters)
+            values.append(self.model.objective.assign(by_restart)[1].cpu())
+        self.model.train()
+        return torch.cat(values).mean(dim=0).argsort(stable=True)
 
     def _take_restarts(self, index: Tensor) -> None:
         n_clusters = self.model.n_clusters

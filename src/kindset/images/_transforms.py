@@ -223,19 +223,26 @@ class Warp(Transformation):
         n_samples, n_images = parameters.shape[:2]
         *_, n_channels, height, width = images.shape
         if images.ndim == 5:
-            points = self._grid(parameters.flatten(0, 1), height, width)
-            return _read(images.flatten(0, 1), points).view(n_samples, n_images, *images.shape[2:])
+            found = read_at(images.flatten(0, 1), self.points(parameters.flatten(0, 1)))
+            return found.view(n_samples, n_images, *images.shape[2:])
         # All samples of an image as one tall grid: the images need not be copied.
-        points = self._grid(parameters.transpose(0, 1).flatten(0, 1), height, width)
-        tall = _read(images, points.reshape(n_images, n_samples * height, width, 2))
+        points = self.points(parameters.transpose(0, 1).flatten(0, 1))
+        grid = _grid(points, height, width).reshape(n_images, n_samples * height, width, 2)
+        tall = _read(images, grid)
         return tall.view(n_images, n_channels, n_samples, height, width).permute(2, 0, 1, 3, 4)
 
-    def _grid(self, parameters: Tensor, height: int, width: int) -> Tensor:
-        return self.points(parameters).view(-1, 2, height, width).permute(0, 2, 3, 1)
+
+def read_at(images: Tensor, points: Tensor) -> Tensor:
+    """Return images (n, C, H, W) read at other positions (n, 2, H * W), from -1 to 1."""
+    return _read(images, _grid(points, *images.shape[2:]))
 
 
-def _read(images: Tensor, points: Tensor) -> Tensor:
-    return grid_sample(images, points, padding_mode="border", align_corners=False)
+def _grid(points: Tensor, height: int, width: int) -> Tensor:
+    return points.view(-1, 2, height, width).permute(0, 2, 3, 1)
+
+
+def _read(images: Tensor, grid: Tensor) -> Tensor:
+    return grid_sample(images, grid, padding_mode="border", align_corners=False)
 
 
 class Affine(Warp):
