@@ -178,10 +178,12 @@ def quality(names, options, record):
         images, labels = load()
         for seed in options.numbers:
             model = options.estimator(
-                k, **parameters, encoder=options.encoder, random_state=seed, n_jobs=options.jobs,
-                time_budget=options.budget, max_epochs=options.epochs,
+                k, **parameters, encoder=options.encoder, n_reviews=options.reviews,
+                random_state=seed, n_jobs=options.jobs, time_budget=options.budget,
+                max_epochs=options.epochs,
             )  # fmt: skip
             kind = "" if options.estimator is DTIKMeans else " (GMM)"
+            kind += f", {options.reviews} reviews" if options.reviews else ""
             lines.append(record.add("quality", name + kind, model, labels,
                                     *timed(model, images), seed))  # fmt: skip
     show(lines, {name: entry[3] for name, entry in SETS.items()})
@@ -329,6 +331,7 @@ def main():
     parser.add_argument("--epochs", type=float, help="passes over the images, at most")
     parser.add_argument("--only", nargs="+", choices=list(ABLATIONS), help="ablations to run")
     parser.add_argument("--encoder", default="auto", help="the network")
+    parser.add_argument("--reviews", type=int, default=0, help="reviews of the assignments")
     parser.add_argument("--gmm", action="store_true", help="DTIGaussianMixture")
     parser.add_argument("--json", help="append the runs to this file")
     parser.add_argument("--figures", help="folder for the pages of photographs")

@@ -57,8 +57,8 @@ def test_a_limit_holds_with_reviews_as_well():
     (1, 28, 28), (3, 8, 8), (1, 1, 50), (1, 40, 17), (4, 5, 5), (1, 300, 200)
 ])  # fmt: skip
 def test_reviewers_take_images_of_any_size(shape):
-    network = reviewing.build_reviewer(shape, 7, seed=3)
-    again = reviewing.build_reviewer(shape, 7, seed=3)
+    network = reviewing.build_reviewer(shape, 5, 7, seed=3).network
+    again = reviewing.build_reviewer(shape, 5, 7, seed=3).network
     images = torch.rand(2, *shape, generator=torch.Generator().manual_seed(0))
     assert network(images).shape == (2, 7)
     assert torch.equal(again(images), network(images))
@@ -97,10 +97,10 @@ def noisy_review(monkeypatch, labels, images, **options):
     monkeypatch.setattr(reviewing, "all_energies", lambda *_: energies)
     warp = TRANSFORMATIONS["affine"](tuple(images.shape[1:]))
     model = SimpleNamespace(active=lambda: [(warp, None)], solved=[])
-    network = reviewing.build_reviewer(tuple(images.shape[1:]), energies.shape[1], seed=0)
+    reviewer = reviewing.build_reviewer(tuple(images.shape[1:]), *energies.shape, seed=0)
     settings = {"n_steps": 200, "batch_size": 64, "progress": lambda: 0.0, **options}
     return reviewing.review(
-        network, model, None, images, generator=torch.Generator().manual_seed(0), **settings
+        reviewer, model, None, images, generator=torch.Generator().manual_seed(0), **settings
     )
 
 
@@ -127,6 +127,14 @@ def test_a_reviewer_that_knows_nothing_is_not_asked(digits, monkeypatch):
     images, _, given = digits
     assert torch.equal(noisy_review(monkeypatch, given, images, n_steps=1), given)
     assert torch.equal(noisy_review(monkeypatch, given, images, progress=lambda: 1.0), given)
+
+
+def test_images_that_a_reviewer_has_not_seen_stay_where_they_are():
+    reviewer = reviewing.Reviewer((1, 8, 8), 5, 3)
+    reviewer.opinions[:4] = torch.tensor([[0.1, 0.8, 0.1]])
+    labels = torch.tensor([1, 1, 1, 0, 2])
+    assert reviewer.judge(labels).tolist() == [1, 1, 1, 1, 2]
+    assert reviewer.judge(torch.tensor([0, 1, 1, 0, 2])).tolist() == [0, 1, 1, 0, 2]
 
 
 def test_a_review_ends_in_time(digits, monkeypatch):

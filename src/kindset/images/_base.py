@@ -354,7 +354,7 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         )  # fmt: skip
         encoder, reviewer = build_encoder(self.encoder, shape, seed), None
         if self.n_reviews:
-            reviewer = build_reviewer(shape, self.n_clusters, seed + 1)
+            reviewer = build_reviewer(shape, n_samples, self.n_clusters, seed + 1)
         checkpoint = None
         if self.checkpoint_dir is not None:
             kind, stiffness = type(self).__name__, float(self.stiffness)

@@ -18,6 +18,7 @@ from kindset.images._checkpoint import Checkpoint
 from kindset.images._encoders import count_features
 from kindset.images._model import Aligner, DTIModel, all_energies
 from kindset.images._objectives import Objective
+from kindset.images._reviewing import Reviewer
 from kindset.images._seeding import distant_rows
 from kindset.images._training import DivergedError, History, Recipe, Trainer
 from kindset.images._transforms import Transformation, first_prototypes, reduced
@@ -51,7 +52,7 @@ class Group:
     seed: int
     encoder: nn.Module
     checkpoint: Checkpoint | None
-    reviewer: nn.Module | None = None
+    reviewer: Reviewer | None = None
 
 
 @dataclass

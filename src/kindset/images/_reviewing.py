@@ -15,20 +15,34 @@ from torch.nn.functional import cross_entropy
 from kindset.images._model import Aligner, DTIModel, all_energies
 from kindset.images._transforms import ImageShape, Warp, read_at, reduced
 
-_BATCH = 256
 _RATE = 2e-3
 _DISTORTION = 0.12
 """Standard deviation of the parameters of warps; positions in an image go from -1 to 1."""
+_MEMORY = 0.8
+"""How much what was said of an image counts beside what is said now."""
 _TRUSTED = 0.8
 """Share of the assignments that a reviewer must agree with to be asked about the others."""
 
 
-def build_reviewer(shape: ImageShape, n_clusters: int, seed: int) -> nn.Module:
-    """Return a small convolutional network from images to one number for each cluster."""
-    n_channels, height, width = shape
-    layers: list[nn.Module] = []
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+class Reviewer(nn.Module):
+    """A small network that learns to recognise clusters, and what it has said of each image.
+
+    What counts is not its last word but an average over the time in which it learns: an ensemble
+    of networks that have each seen the image in another form, at no cost.
+
+    Parameters
+    ----------
+    shape : tuple of three int
+        Channels, height, width.
+    n_samples, n_clusters : int
+    """
+
+    opinions: Tensor
+
+    def __init__(self, shape: ImageShape, n_samples: int, n_clusters: int) -> None:
+        super().__init__()
+        n_channels, height, width = shape
+        layers: list[nn.Module] = []
         for wider in (16, 32, 64, 64, 64, 64):
             # Pooled first: what follows has a quarter of the work.
             layers += [
@@ -41,11 +55,65 @@ def build_reviewer(shape: ImageShape, n_clusters: int, seed: int) -> nn.Module:
             if max(height, width) <= 8 and wider > 16:
                 break
         layers += [nn.Flatten(), nn.Linear(n_channels * height * width, n_clusters)]
-    return nn.Sequential(*layers).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.network = nn.Sequential(*layers).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.register_buffer("opinions", torch.zeros(n_samples, n_clusters))
+
+    def learn(
+        self,
+        labels: Tensor,
+        images: Callable[[Tensor], Tensor],
+        n_steps: int,
+        batch_size: int,
+        generator: torch.Generator,
+        progress: Callable[[], float],
+    ) -> None:
+        """Learn labels, ever more slowly.
+
+        Parameters
+        ----------
+        labels : Tensor of shape (N,)
+        images : callable
+            From indices to images, which may be others each time.
+        n_steps, batch_size : int
+        generator : torch.Generator
+        progress : callable
+            Returns how much of the time is over; learning ends at 1.
+        """
+        optimizer = torch.optim.Adam(self.network.parameters(), lr=_RATE, fused=True)
+        queue = torch.empty(0, dtype=torch.int64)
+        for step in range(n_steps):
+            done = max(step / n_steps, progress())
+            if done >= 1:
+                break
+            optimizer.param_groups[0]["lr"] = _RATE * (1 - done)
+            if len(queue) < batch_size:
+                queue = torch.randperm(len(labels), generator=generator)
+            rows, queue = queue[:batch_size], queue[batch_size:]
+            said = self.network(images(rows))
+            loss = cross_entropy(said, labels[rows])
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            optimizer.step()
+            probabilities = said.detach().softmax(dim=1)
+            self.opinions[rows] = torch.lerp(probabilities, self.opinions[rows], _MEMORY)
+
+    def judge(self, labels: Tensor) -> Tensor:
+        """Return what labels should be, in its opinion, if that is worth anything."""
+        heard = self.opinions.any(dim=1)
+        judged = torch.where(heard, self.opinions.argmax(dim=1), labels)
+        agrees = (judged == labels).double().mean() >= _TRUSTED
+        return judged if agrees else labels
+
+
+def build_reviewer(shape: ImageShape, n_samples: int, n_clusters: int, seed: int) -> Reviewer:
+    """Return a reviewer with weights drawn from a seed."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return Reviewer(shape, n_samples, n_clusters)
 
 
 def review(
-    network: nn.Module,
+    reviewer: Reviewer,
     model: DTIModel,
     aligner: Aligner,
     images: Tensor,
@@ -55,56 +123,31 @@ def review(
     generator: torch.Generator,
     progress: Callable[[], float],
 ) -> Tensor:
-    """Let a network learn the clusters and return to which one it gives each image.
+    """Let a reviewer learn the clusters of a model, and return those it gives the images.
 
     Parameters
     ----------
-    network : Module
-        From images to one number for each cluster. What it knows from an earlier review is a start.
+    reviewer : Reviewer
+        What it knows from an earlier review is a start.
     model, aligner
         What assigns the images so far.
     images : Tensor of shape (N, C, H, W)
-    n_steps : int
-        Steps of learning.
-    batch_size : int
-    generator : torch.Generator
-    progress : callable
-        Returns how much of the time is over, from 0 to 1; learning ends at 1.
+    n_steps, batch_size, generator, progress
+        As for `Reviewer.learn`.
 
     Returns
     -------
     labels : Tensor of shape (N,)
-        Those of the model, if the network has not learnt to recognise them.
+        Those of the model, if they cannot be recognised.
     """
     labels = all_energies(model, aligner, images).argmin(dim=1)
     warps = [one for one, _ in model.active() if isinstance(one, Warp)]
-    optimizer = torch.optim.Adam(network.parameters(), lr=_RATE, fused=True)
-    queue = torch.empty(0, dtype=torch.int64)
-    network.train()
-    for step in range(n_steps):
-        done = max(step / n_steps, progress())
-        if done >= 1:
-            break
-        optimizer.param_groups[0]["lr"] = _RATE * (1 - done)
-        if len(queue) < batch_size:
-            queue = torch.cat([queue, torch.randperm(len(images), generator=generator)])
-        rows, queue = queue[:batch_size], queue[batch_size:]
-        seen = reduced(model.solved, distorted(images[rows], warps, generator))  # type: ignore[arg-type]
-        loss = cross_entropy(network(seen), labels[rows])
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        optimizer.step()
-    opinion = recognised(network, model, images)
-    agrees = (opinion == labels).double().mean() >= _TRUSTED
-    return opinion if agrees else labels
 
+    def seen(rows: Tensor) -> Tensor:
+        return reduced(model.solved, distorted(images[rows], warps, generator))  # type: ignore[arg-type]
 
-@torch.no_grad()
-def recognised(network: nn.Module, model: DTIModel, images: Tensor) -> Tensor:
-    """Return the cluster to which a network gives each image."""
-    network.eval()
-    parts = [network(reduced(model.solved, part)) for part in images.split(_BATCH)]  # type: ignore[arg-type]
-    return torch.cat(parts).argmax(dim=1)
+    reviewer.learn(labels, seen, n_steps, batch_size, generator, progress)
+    return reviewer.judge(labels)
 
 
 def distorted(images: Tensor, warps: Sequence[Warp], generator: torch.Generator) -> Tensor:

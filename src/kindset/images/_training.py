@@ -5,12 +5,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import one_hot
 
 from kindset.images._model import Aligner, DTIModel, Renewal, resize_images
 from kindset.images._optimised import OptimisedAlignment
-from kindset.images._reviewing import review
+from kindset.images._reviewing import Reviewer, review
 from kindset.images._schedule import WINDOW, Stage
 from kindset.images._swapping import choose_move, unwarped
 
@@ -76,7 +76,7 @@ class Trainer:
     recipe : Recipe
     generator : torch.Generator
         Draws batches and noise.
-    reviewer : Module, default=None
+    reviewer : Reviewer, default=None
         What reviews the assignments, if the recipe has reviews.
     n_threads : int, default=1
         Threads of a review; everything else is no faster with several.
@@ -89,7 +89,7 @@ class Trainer:
         aligner: Aligner,
         recipe: Recipe,
         generator: torch.Generator,
-        reviewer: nn.Module | None = None,
+        reviewer: Reviewer | None = None,
         n_threads: int = 1,
     ) -> None:
         self.images = images
