@@ -98,7 +98,7 @@ def noisy_review(monkeypatch, labels, images, **options):
     warp = TRANSFORMATIONS["affine"](tuple(images.shape[1:]))
     model = SimpleNamespace(active=lambda: [(warp, None)], solved=[])
     reviewer = reviewing.build_reviewer(tuple(images.shape[1:]), *energies.shape, seed=0)
-    settings = {"n_steps": 200, "batch_size": 64, "progress": lambda: 0.0, **options}
+    settings = {"n_steps": 200, "batch_size": 64, "progress": lambda: 0.0, "least": 1, **options}
     return reviewing.review(
         reviewer, model, None, images, generator=torch.Generator().manual_seed(0), **settings
     )
@@ -129,12 +129,33 @@ def test_a_reviewer_that_knows_nothing_is_not_asked(digits, monkeypatch):
     assert torch.equal(noisy_review(monkeypatch, given, images, progress=lambda: 1.0), given)
 
 
+def judged(labels, opinions, heard=None, least=0.0):
+    """Return what a reviewer says that has heard of the first images and thinks them in a class."""
+    labels = torch.tensor(labels)
+    reviewer = reviewing.Reviewer((1, 8, 8), len(labels), 3)
+    reviewer.opinions[:] = torch.eye(3)[torch.tensor(opinions)]
+    n_heard = len(labels) if heard is None else heard
+    return reviewer.judge(labels, torch.arange(len(labels)) < n_heard, least).tolist()
+
+
 def test_images_that_a_reviewer_has_not_seen_stay_where_they_are():
-    reviewer = reviewing.Reviewer((1, 8, 8), 5, 3)
-    reviewer.opinions[:4] = torch.tensor([[0.1, 0.8, 0.1]])
-    labels = torch.tensor([1, 1, 1, 0, 2])
-    assert reviewer.judge(labels).tolist() == [1, 1, 1, 1, 2]
-    assert reviewer.judge(torch.tensor([0, 1, 1, 0, 2])).tolist() == [0, 1, 1, 0, 2]
+    given, thought = [0, 1, 2, 0, 1, 2], [0, 1, 2, 0, 0, 0]
+    assert judged(given, thought, heard=5) == [0, 1, 2, 0, 0, 2]
+    assert judged(given, thought, heard=0) == given
+
+
+def test_only_images_that_were_seen_say_whether_a_reviewer_is_trusted():
+    thought = [1, 0, *[0] * 18]
+    assert judged([0] * 20, thought, heard=10) == thought
+    assert judged([0] * 20, thought, heard=4) == [0] * 20
+
+
+def test_no_cluster_is_emptied():
+    given = [0] * 10 + [1] * 2 + [2] * 2
+    thought = [0] * 12 + [2] * 2
+    assert judged(given, thought) == thought
+    assert judged(given, thought, least=2) == given
+    assert judged(given, thought, least=0.5) == given
 
 
 def test_a_review_ends_in_time(digits, monkeypatch):
@@ -156,6 +177,20 @@ def test_fit_with_reviews(kind, shapes):
     assert np.isfinite(model.history_.loss).all()
     again = kind(3, **QUICK).fit(images)
     np.testing.assert_array_equal(again.prototypes_, model.prototypes_)
+
+
+def test_colours_are_not_seen(shapes, monkeypatch):
+    learn, fed = reviewing.Reviewer.learn, []
+
+    def watch(reviewer, *given, **options):
+        reviewer.network.register_forward_pre_hook(lambda _, inputs: fed.append(inputs[0]))
+        return learn(reviewer, *given, **options)
+
+    monkeypatch.setattr(reviewing.Reviewer, "learn", watch)
+    options = {**QUICK, "transforms": ("colour", "affine"), "max_epochs": 30, "n_reviews": 1}
+    DTIKMeans(3, **options).fit(0.3 + 0.4 * shapes[0])
+    assert fed
+    assert all(abs(float(images.mean())) < 1e-5 for images in fed)
 
 
 def test_colours(shapes):
@@ -180,7 +215,6 @@ def test_assignments_are_held_between_reviews(kind, shapes, monkeypatch):
         stage = trainer.recipe.stages[trainer.stage]
         before = {name: one.clone() for name, one in trainer.model.state_dict().items()}
         memory, shares = trainer.memory.clone(), trainer._shares.clone()
-        queue = trainer.queue.clone()
         step(trainer)
         if stage.name == "review":
             after = trainer.model.state_dict()
@@ -188,10 +222,8 @@ def test_assignments_are_held_between_reviews(kind, shapes, monkeypatch):
             assert "prototypes" in moved
             assert any(name.startswith("encoder") for name in moved)
             assert torch.equal(memory, trainer.memory)
-            if len(queue) >= len(images):
-                rows = queue[: len(images)]
-                counted = torch.bincount(odd[rows], minlength=3) / len(rows)
-                torch.testing.assert_close(trainer._shares - shares, counted[None])
+            counted = torch.bincount(odd, minlength=3) / len(odd)
+            torch.testing.assert_close(trainer._shares - shares, counted[None])
         else:
             assert trainer.held is None
         seen.append(stage.name)
@@ -235,20 +267,49 @@ def phase_of(trainer):
     return stage.name
 
 
+@pytest.fixture
+def verdicts(monkeypatch):
+    """A list of what each review came to: labels, whether they are others, and the weights."""
+    found = []
+    review = training.review
+
+    def note(reviewer, model, aligner, images, **options):
+        before = reviewing.all_energies(model, aligner, images).argmin(dim=1)
+        labels = review(reviewer, model, aligner, images, **options)
+        state = {name: one.clone() for name, one in reviewer.state_dict().items()}
+        found.append((labels, not torch.equal(labels, before), state))
+        return labels
+
+    monkeypatch.setattr(training, "review", note)
+    return found
+
+
 @pytest.mark.parametrize(("kind", "phase", "times"), [
     (DTIKMeans, "affine", 2), (DTIGaussianMixture, "held", 2), (DTIKMeans, "held", 9),
     (DTIKMeans, "between", 2), (DTIGaussianMixture, "refine", 2),
 ])  # fmt: skip
-def test_checkpoints_change_nothing(kind, phase, times, shapes, tmp_path, monkeypatch, power_cut):
-    images = shapes[0][:32]
+def test_checkpoints_change_nothing(
+    kind, phase, times, shapes, tmp_path, monkeypatch, power_cut, verdicts
+):
+    rng = np.random.default_rng(0)
+    images = np.clip(shapes[0][::2] + rng.normal(scale=0.3, size=(45, 10, 10)), 0, 1)
     options = {**QUICK, "max_epochs": 190}
     monkeypatch.setattr(training, "WINDOW", 3)
     monkeypatch.setattr(restarts, "_SAVE_EVERY", -1.0)
+    monkeypatch.setattr(reviewing, "_TRUSTED", 0.0)
     whole = kind(3, **options).fit(images)
+    expected = list(verdicts)
+    assert any(changed for _, changed, _ in expected)
     model = kind(3, **options, checkpoint_dir=tmp_path)
     with power_cut(times, when=lambda trainer: phase_of(trainer) == phase):
         model.fit(images)
+    verdicts.clear()
     model.fit(images)
+    for (labels, _, state), (wanted, _, known) in zip(
+        reversed(verdicts), reversed(expected), strict=False
+    ):
+        assert torch.equal(labels, wanted)
+        assert all(torch.equal(state[name], known[name]) for name in known)
     np.testing.assert_array_equal(model.prototypes_, whole.prototypes_)
     np.testing.assert_array_equal(model.history_.loss, whole.history_.loss)
     assert model.inertia_ == whole.inertia_
@@ -296,6 +357,33 @@ def test_groups_of_restarts_do_not_depend_on_workers(shapes):
     options = {**QUICK, "n_init": 5, "max_epochs": 100}
     one, two = (DTIKMeans(3, **options, n_jobs=n).fit(shapes[0]) for n in (1, 2))
     np.testing.assert_array_equal(one.prototypes_, two.prototypes_)
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (4, 4, 3), (1, 12)])
+def test_single_images_as_batches(shape):
+    images = np.random.default_rng(0).random((6, *shape))
+    model = DTIKMeans(2, transforms=("affine",), n_reviews=1, batch_size=1, n_init=1, max_epochs=30)
+    assert "review" in model.fit(images).history_.stage
+
+
+def test_what_a_review_says_is_learnt(shapes, verdicts, monkeypatch):
+    """Mistakes that are made before each review are gone after it."""
+    images, labels = shapes
+    energies = reviewing.all_energies
+    rng = np.random.default_rng(1)
+    wrong = torch.from_numpy(rng.random(len(images)) < 0.1)
+
+    def mistaken(*given):
+        found = energies(*given)
+        found[wrong] = found[wrong].roll(1, dims=1)
+        return found
+
+    monkeypatch.setattr(reviewing, "all_energies", mistaken)
+    model = DTIKMeans(3, **{**QUICK, "max_epochs": 1500}).fit(images)
+    assert all(changed for _, changed, _ in verdicts)
+    for found, _, _ in verdicts:
+        assert clustering_accuracy(labels, found.numpy()) > 1 - wrong.double().mean() / 2
+    assert clustering_accuracy(labels, model.labels_) > 0.95
 
 
 def test_saved_and_loaded(shapes, tmp_path):

@@ -353,7 +353,7 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             tiny=self._tiny, time_budget=budget,
         )  # fmt: skip
         encoder, reviewer = build_encoder(self.encoder, shape, seed), None
-        if self.n_reviews:
+        if any(stage.reviewed for stage in stages):
             reviewer = build_reviewer(shape, n_samples, self.n_clusters, seed + 1)
         checkpoint = None
         if self.checkpoint_dir is not None:

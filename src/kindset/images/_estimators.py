@@ -38,10 +38,10 @@ class DTIKMeans(DTIClustering):
         more form further groups, and the lowest loss wins.
     n_reviews : int, default=0
         How many times another network reviews the assignments once all transformations are learnt.
-        It learns to recognise the clusters in images that are distorted at random, and where it
+        It learns to recognise the clusters in images that warps distort at random, and where it
         disagrees, which is more often right than wrong, the image changes its cluster while the
-        transformations are learnt on. Three corrected a quarter of the mistakes on ten thousand
-        digits. Their steps come in addition, unless there is a limit to them or to the time.
+        transformations are learnt on. Steps of learning them come in addition, unless there is a
+        limit to them or to the time; the other network's are not counted.
     max_epochs : float, default=None
         Passes over the images after which every group ends; by default what is usually enough.
         Stages that have converged end earlier.

@@ -1,9 +1,9 @@
 """A second opinion on assignments: a network that learns to recognise the clusters.
 
 The aligned prototypes compare pixels, and a prototype that can be bent into an image of another
-kind wins it. A network that sees the images only, each time distorted in another way, learns what
-the images of a cluster have in common long before it learns by heart which of them are in the wrong
-one; where it disagrees it is more often right.
+kind wins it. A network that sees the images only, each time distorted by the warps in another way,
+learns what the images of a cluster have in common long before it learns by heart which of them are
+in the wrong one; where it disagrees it is more often right.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,6 +16,8 @@ from kindset.images._model import Aligner, DTIModel, all_energies
 from kindset.images._transforms import ImageShape, Warp, read_at, reduced
 
 _RATE = 2e-3
+_LARGE = 40
+"""Pixels of a side, above which a layer takes every other one."""
 _DISTORTION = 0.12
 """Standard deviation of the parameters of warps; positions in an image go from -1 to 1."""
 _MEMORY = 0.8
@@ -44,14 +46,16 @@ class Reviewer(nn.Module):
         n_channels, height, width = shape
         layers: list[nn.Module] = []
         for wider in (16, 32, 64, 64, 64, 64):
+            stride = 2 if max(height, width) > _LARGE else 1
             # Pooled first: what follows has a quarter of the work.
             layers += [
-                nn.Conv2d(n_channels, wider, 5, padding=2),
+                nn.Conv2d(n_channels, wider, 5, stride, padding=2),
                 nn.MaxPool2d(2, ceil_mode=True),
                 nn.BatchNorm2d(wider),
                 nn.ReLU(),
             ]
-            n_channels, height, width = wider, (height + 1) // 2, (width + 1) // 2
+            height, width = (-(-size // (2 * stride)) for size in (height, width))
+            n_channels = wider
             if max(height, width) <= 8 and wider > 16:
                 break
         layers += [nn.Flatten(), nn.Linear(n_channels * height * width, n_clusters)]
@@ -62,11 +66,12 @@ class Reviewer(nn.Module):
         self,
         labels: Tensor,
         images: Callable[[Tensor], Tensor],
+        *,
         n_steps: int,
         batch_size: int,
         generator: torch.Generator,
         progress: Callable[[], float],
-    ) -> None:
+    ) -> Tensor:
         """Learn labels, ever more slowly.
 
         Parameters
@@ -78,9 +83,15 @@ class Reviewer(nn.Module):
         generator : torch.Generator
         progress : callable
             Returns how much of the time is over; learning ends at 1.
+
+        Returns
+        -------
+        heard : Tensor of bool of shape (N,)
+            The images it has seen, and has now an opinion of.
         """
         optimizer = torch.optim.Adam(self.network.parameters(), lr=_RATE, fused=True)
         queue = torch.empty(0, dtype=torch.int64)
+        heard = torch.zeros_like(labels, dtype=torch.bool)
         for step in range(n_steps):
             done = max(step / n_steps, progress())
             if done >= 1:
@@ -96,13 +107,21 @@ class Reviewer(nn.Module):
             optimizer.step()
             probabilities = said.detach().softmax(dim=1)
             self.opinions[rows] = torch.lerp(probabilities, self.opinions[rows], _MEMORY)
+            heard[rows] = True
+        return heard
 
-    def judge(self, labels: Tensor) -> Tensor:
-        """Return what labels should be, in its opinion, if that is worth anything."""
-        heard = self.opinions.any(dim=1)
+    def judge(self, labels: Tensor, heard: Tensor, least: float) -> Tensor:
+        """Return what the labels of images should be, if the opinion of them is worth anything.
+
+        A cluster that would be left with fewer than `least` images keeps those it has.
+        """
         judged = torch.where(heard, self.opinions.argmax(dim=1), labels)
-        agrees = (judged == labels).double().mean() >= _TRUSTED
-        return judged if agrees else labels
+        if (
+            not (judged == labels)[heard].double().mean() >= _TRUSTED
+        ):  # of none heard it is no number
+            return labels
+        sizes = torch.bincount(judged, minlength=self.opinions.shape[1])
+        return torch.where((sizes < least)[labels], labels, judged)
 
 
 def build_reviewer(shape: ImageShape, n_samples: int, n_clusters: int, seed: int) -> Reviewer:
@@ -120,6 +139,7 @@ def review(
     *,
     n_steps: int,
     batch_size: int,
+    least: float,
     generator: torch.Generator,
     progress: Callable[[], float],
 ) -> Tensor:
@@ -134,6 +154,8 @@ def review(
     images : Tensor of shape (N, C, H, W)
     n_steps, batch_size, generator, progress
         As for `Reviewer.learn`.
+    least : float
+        Images that each cluster keeps at least.
 
     Returns
     -------
@@ -146,8 +168,10 @@ def review(
     def seen(rows: Tensor) -> Tensor:
         return reduced(model.solved, distorted(images[rows], warps, generator))  # type: ignore[arg-type]
 
-    reviewer.learn(labels, seen, n_steps, batch_size, generator, progress)
-    return reviewer.judge(labels)
+    heard = reviewer.learn(
+        labels, seen, n_steps=n_steps, batch_size=batch_size, generator=generator, progress=progress
+    )
+    return reviewer.judge(labels, heard, least)
 
 
 def distorted(images: Tensor, warps: Sequence[Warp], generator: torch.Generator) -> Tensor:

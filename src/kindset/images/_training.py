@@ -184,14 +184,16 @@ class Trainer:
         self.opened = len(self.history.loss)
 
     def _review(self) -> Tensor:
-        """Return the clusters to which a network gives the images that has learnt them anew."""
+        """Return the clusters to which a network gives the images that learns to recognise them."""
         assert self.reviewer is not None
         torch.set_num_threads(self.n_threads)
         self.model.eval()
         labels = review(
             self.reviewer, self.model, self.aligner, self.images,
             n_steps=self.recipe.stages[self.stage].max_steps,
-            batch_size=min(self.recipe.batch_size, len(self.images)),
+            # Two at least: the statistics of a single image are none.
+            batch_size=min(max(2, self.recipe.batch_size), len(self.images)),
+            least=self.recipe.tiny * len(self.images) / self.model.n_clusters,
             generator=self.generator,
             # Half of the stage's time is for the steps after it.
             progress=lambda: 1.0 if self._should_stop() else 2 * self._time_taken(),
