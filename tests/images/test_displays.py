@@ -2,6 +2,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from kindset.exceptions import InputError
 from kindset.images import (
@@ -125,3 +126,9 @@ def test_select_n_clusters(shapes):
 
 def test_elbow_without_a_bend():
     assert elbow([2, 3, 4], [1.0, 1.0, 1.0]) == 2
+
+
+@pytest.mark.parametrize("display", [PrototypeDisplay, EvolutionDisplay, TrainingDisplay])
+def test_unfitted_models_are_refused(display):
+    with pytest.raises(NotFittedError):
+        display.from_estimator(DTIKMeans(3))

@@ -99,9 +99,11 @@ def noisy_review(monkeypatch, labels, images, **options):
     model = SimpleNamespace(active=lambda: [(warp, None)], solved=[])
     reviewer = reviewing.build_reviewer(tuple(images.shape[1:]), *energies.shape, seed=0)
     settings = {"n_steps": 200, "batch_size": 64, "progress": lambda: 0.0, "least": 1, **options}
-    return reviewing.review(
+    found, n_changed = reviewing.review(
         reviewer, model, None, images, generator=torch.Generator().manual_seed(0), **settings
     )
+    assert n_changed == (found != labels).sum()
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -207,7 +209,7 @@ def test_assignments_are_held_between_reviews(kind, shapes, monkeypatch):
     """Images stay in their clusters, whatever the energies; prototypes and network learn."""
     images, _ = shapes
     odd = torch.arange(len(images)) % 3
-    monkeypatch.setattr(training, "review", lambda *_, **__: odd)
+    monkeypatch.setattr(training, "review", lambda *_, **__: (odd, 7))
     seen = []
     step = training.Trainer._step
 
@@ -237,7 +239,7 @@ def test_tiny_clusters_are_left_while_assignments_are_held(shapes, monkeypatch):
     """Nor does the stage converge."""
     images, _ = shapes
     everything = torch.zeros(len(images), dtype=torch.int64)
-    monkeypatch.setattr(training, "review", lambda *_, **__: everything)
+    monkeypatch.setattr(training, "review", lambda *_, **__: (everything, 50))
     monkeypatch.setattr(training, "WINDOW", 5)
     monkeypatch.setattr(training, "_TOLERANCE", 1e9)
     model = DTIKMeans(3, **QUICK).fit(images)
@@ -275,10 +277,11 @@ def verdicts(monkeypatch):
 
     def note(reviewer, model, aligner, images, **options):
         before = reviewing.all_energies(model, aligner, images).argmin(dim=1)
-        labels = review(reviewer, model, aligner, images, **options)
+        labels, n_changed = review(reviewer, model, aligner, images, **options)
         state = {name: one.clone() for name, one in reviewer.state_dict().items()}
-        found.append((labels, not torch.equal(labels, before), state))
-        return labels
+        assert n_changed == (labels != before).sum()
+        found.append((labels, n_changed > 0, state))
+        return labels, n_changed
 
     monkeypatch.setattr(training, "review", note)
     return found
@@ -312,6 +315,8 @@ def test_checkpoints_change_nothing(
         assert all(torch.equal(state[name], known[name]) for name in known)
     np.testing.assert_array_equal(model.prototypes_, whole.prototypes_)
     np.testing.assert_array_equal(model.history_.loss, whole.history_.loss)
+    np.testing.assert_array_equal(model.history_.n_changed, whole.history_.n_changed)
+    assert len(whole.history_.n_changed) == 2
     assert model.inertia_ == whole.inertia_
 
 
@@ -351,6 +356,16 @@ def test_a_time_budget_holds_with_reviews(shapes):
     assert time.monotonic() - begin < 4
     assert model.history_.stage[-1] == "refine"
     assert "review" in model.history_.stage
+
+
+def test_reviews_that_there_is_no_time_for_are_left_out(shapes, monkeypatch):
+    look = reviewing.all_energies
+    monkeypatch.setattr(reviewing, "all_energies", lambda *given: time.sleep(0.5) or look(*given))
+    options = {**QUICK, "max_epochs": None, "n_reviews": 20}
+    begin = time.monotonic()
+    model = DTIKMeans(3, **options, time_budget=2.0).fit(shapes[0])
+    assert time.monotonic() - begin < 5
+    assert 0 < len(model.history_.n_changed) < 6
 
 
 def test_groups_of_restarts_do_not_depend_on_workers(shapes):
@@ -393,6 +408,7 @@ def test_saved_and_loaded(shapes, tmp_path):
     again = load_clustering(tmp_path / "model.json")
     assert again.n_reviews == 2
     np.testing.assert_array_equal(again.transform(images), model.transform(images))
+    np.testing.assert_array_equal(again.history_.n_changed, model.history_.n_changed)
 
 
 @pytest.mark.parametrize(("options", "message"), [

@@ -392,6 +392,7 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             shares=torch.stack([shares[0][order] for shares in history.shares]).numpy(),
             n_restarts=np.array(history.n_restarts, dtype=np.int64),
             n_reassigned=np.array(history.reassigned, dtype=np.int64),
+            n_changed=np.array(history.n_changed, dtype=np.int64),
             snapshot_step=np.array(history.snapshot_steps, dtype=np.int64),
             prototypes=np.stack([as_pictures(one[0, order]) for one in history.snapshots]),
         )

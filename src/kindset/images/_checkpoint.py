@@ -16,7 +16,7 @@ from kindset.images._tensor_files import as_tensors, read_content, tensor_bytes
 from kindset.images._training import Trainer
 
 _PLAIN = ("stage", "step", "stage_step", "passes", "finished", "opened")
-_LISTS = ("step", "stage", "reassigned", "n_restarts", "snapshot_steps")
+_LISTS = ("step", "stage", "reassigned", "n_restarts", "snapshot_steps", "n_changed")
 _TENSORS = ("loss", "shares", "snapshots")
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 

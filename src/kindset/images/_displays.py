@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from kindset._plotting import new_axes, new_grid
 from kindset.exceptions import InputError
@@ -44,6 +45,7 @@ class PrototypeDisplay:
     @classmethod
     def from_estimator(cls, model: Clustering, *, n_columns: int = 10) -> Self:
         """Draw the prototypes of a fitted model."""
+        check_is_fitted(model)
         sizes = np.bincount(model.labels_, minlength=len(model.prototypes_))
         return cls(model.prototypes_, sizes, getattr(model, "variances_", None)).plot(
             n_columns=n_columns
@@ -103,6 +105,7 @@ class EvolutionDisplay:
     @classmethod
     def from_estimator(cls, model: Clustering, *, max_clusters: int = 15) -> Self:
         """Draw the history of a fitted model."""
+        check_is_fitted(model)
         history = model.history_
         steps, first = np.unique(history.snapshot_step, return_index=True)
         names = []
@@ -282,10 +285,13 @@ class TrainingDisplay:
     @classmethod
     def from_estimator(cls, model: Clustering) -> Self:
         """Draw the training of a fitted model."""
+        check_is_fitted(model)
         return cls(model.history_).plot()
 
     def plot(self) -> Self:
         """Draw; return the display."""
+        from matplotlib.ticker import LogLocator, NullFormatter
+
         history = self.history
         self.figure_, grid = new_grid((2, 1), (7.2, 5.0))
         self.axes_ = (grid[0, 0], grid[1, 0])
@@ -294,14 +300,20 @@ class TrainingDisplay:
         loss.set_ylabel("loss per pixel")
         if np.min(history.loss) > 0:
             loss.set_yscale("log")
+            loss.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            loss.yaxis.set_major_formatter("{x:g}")
+            loss.yaxis.set_minor_formatter(NullFormatter())
         shares.stackplot(history.step, np.asarray(history.shares).T, lw=0.5, edgecolor="white",
                          colors=_ramp(history.shares.shape[1]))  # fmt: skip
         shares.set(ylabel="shares of the clusters", xlabel="step", ylim=(0, 1))
         for axes in self.axes_:
             axes.set_xlim(0, history.step[-1])
             axes.spines[["top", "right"]].set_visible(False)
-        for i in np.flatnonzero(np.asarray(history.n_reassigned)):
+        restarted = np.flatnonzero(np.asarray(history.n_reassigned))
+        for i in restarted:
             shares.axvline(history.step[i], color=_ACCENT, lw=0.9, ls=":")
+        if len(restarted):
+            shares.set_xlabel("step (dotted: a tiny cluster started again beside the largest)")
         self._mark_stages(loss, shares)
         return self
 

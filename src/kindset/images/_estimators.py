@@ -87,7 +87,8 @@ class DTIKMeans(DTIClustering):
         `stiffness` adds.
     history_ : Bunch
         One entry for every 50 steps: `step`, `stage`, `loss`, `shares` of the clusters,
-        `n_restarts`, `n_reassigned` clusters; and `prototypes` at the steps `snapshot_step`.
+        `n_restarts`, `n_reassigned` clusters; `prototypes` at the steps `snapshot_step`; and
+        `n_changed`, how many images each review gave another cluster.
     n_reassigned_ : int
         How often a tiny cluster started again beside the largest.
     n_iter_ : int

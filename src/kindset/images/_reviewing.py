@@ -142,7 +142,7 @@ def review(
     least: float,
     generator: torch.Generator,
     progress: Callable[[], float],
-) -> Tensor:
+) -> tuple[Tensor, int]:
     """Let a reviewer learn the clusters of a model, and return those it gives the images.
 
     Parameters
@@ -161,6 +161,8 @@ def review(
     -------
     labels : Tensor of shape (N,)
         Those of the model, if they cannot be recognised.
+    n_changed : int
+        How many are not those of the model.
     """
     labels = all_energies(model, aligner, images).argmin(dim=1)
     warps = [one for one, _ in model.active() if isinstance(one, Warp)]
@@ -171,7 +173,8 @@ def review(
     heard = reviewer.learn(
         labels, seen, n_steps=n_steps, batch_size=batch_size, generator=generator, progress=progress
     )
-    return reviewer.judge(labels, heard, least)
+    judged = reviewer.judge(labels, heard, least)
+    return judged, int((judged != labels).sum())
 
 
 def distorted(images: Tensor, warps: Sequence[Warp], generator: torch.Generator) -> Tensor:

@@ -59,6 +59,7 @@ def save_clustering(model: Clustering, path: str | os.PathLike[str]) -> None:
         "n_active": model._model.n_active,
         "n_samples": len(model.labels_),
         "stages": list(model.history_.stage),
+        "n_changed": model.history_.n_changed.tolist(),
         "feature_names": names_out(model),
         **{name: getattr(model, name) for name in _SCALARS},
     }
@@ -128,6 +129,7 @@ def _restore(document: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Clus
     if model.labels_.shape != (document["n_samples"],) or model.labels_.max() >= model.n_clusters:
         raise ValueError("the labels do not fit the clusters")
     history = {name: tensors[f"history.{name}"].numpy() for name in _ARRAYS}
+    history["n_changed"] = np.array(document.get("n_changed", []), dtype=np.int64)
     model.history_ = Bunch(stage=list(map(str, document["stages"])), **history)
     model.n_features_in_ = model._format.n_values
     names_in(model, document["feature_names"])

@@ -44,7 +44,10 @@ class DivergedError(ArithmeticError):
 
 @dataclass
 class History:
-    """What happened, one entry for each window of steps; losses and shares by restart."""
+    """What happened, one entry for each window of steps; losses and shares by restart.
+
+    Snapshots are one for each beginning and end of a stage, images changed one for each review.
+    """
 
     step: list[int] = field(default_factory=list)
     stage: list[str] = field(default_factory=list)
@@ -54,6 +57,7 @@ class History:
     n_restarts: list[int] = field(default_factory=list)
     snapshots: list[Tensor] = field(default_factory=list)
     snapshot_steps: list[int] = field(default_factory=list)
+    n_changed: list[int] = field(default_factory=list)
 
     def steps_by_stage(self) -> dict[str, int]:
         """Return how many steps each stage took."""
@@ -122,7 +126,7 @@ class Trainer:
         self.passes = 0
         self.memory = torch.full((len(images), len(model.prototypes)), -torch.inf)
         self.clear_window()
-        self._clock = time.monotonic()
+        self._clock = self._begun = time.monotonic()
         self._should_stop: Callable[[], bool] = lambda: False
 
     def run(
@@ -133,6 +137,7 @@ class Trainer:
         """Train to the end, or until told to stop; return whether it came to the end."""
         self.model.train()
         self._should_stop = should_stop
+        self._begun = time.monotonic()
         while not self.finished:
             if self.stage_step == 0:
                 self._open_stage()
@@ -177,7 +182,7 @@ class Trainer:
         self._clock = time.monotonic()
         self._keep_best(self.recipe.stages[self.stage].n_restarts)
         self.enter_stage()
-        if self.recipe.stages[self.stage].reviewed:
+        if self.recipe.stages[self.stage].reviewed and not self._is_behind():
             self.held = self._review()
         self.queue, self.passes = self.queue[:0], 0
         self._take_snapshot()
@@ -188,7 +193,7 @@ class Trainer:
         assert self.reviewer is not None
         torch.set_num_threads(self.n_threads)
         self.model.eval()
-        labels = review(
+        labels, n_changed = review(
             self.reviewer, self.model, self.aligner, self.images,
             n_steps=self.recipe.stages[self.stage].max_steps,
             # Two at least: the statistics of a single image are none.
@@ -200,6 +205,7 @@ class Trainer:
         )  # fmt: skip
         self.model.train()
         torch.set_num_threads(1)
+        self.history.n_changed.append(n_changed)
         return labels.cpu()
 
     def _close_stage(self) -> None:
@@ -221,6 +227,15 @@ class Trainer:
         best = torch.stack([history.loss[i].min() for i in recent])
         before, after = best[:_PATIENCE].mean(), best[_PATIENCE:].mean()
         return bool(before - after < _TOLERANCE * before.abs())
+
+    def _is_behind(self) -> bool:
+        """Return whether the time of this stage is over before it begins.
+
+        A review looks at all images, however little time there is.
+        """
+        budget, stages = self.recipe.time_budget, self.recipe.stages[: self.stage + 1]
+        planned = sum(stage.share for stage in stages)
+        return budget is not None and time.monotonic() - self._begun > budget * planned
 
     def _is_out_of_time(self) -> bool:
         return self._time_taken() > 1
