@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import adaptive_avg_pool2d, interpolate
 
+from kindset.images._encoders import count_features
 from kindset.images._objectives import Objective
 from kindset.images._transforms import Transformation, reduced
 
@@ -64,8 +65,6 @@ class DTIModel(nn.Module):
     transformations : sequence of Transformation
     objective : Objective
     encoder : Module
-    n_features : int
-        What the encoder gives.
     generator : torch.Generator
         For the first weights of the heads.
     """
@@ -77,7 +76,6 @@ class DTIModel(nn.Module):
         transformations: Sequence[Transformation],
         objective: Objective,
         encoder: nn.Module,
-        n_features: int,
         generator: torch.Generator,
     ) -> None:
         super().__init__()
@@ -91,6 +89,7 @@ class DTIModel(nn.Module):
         self.predicted = nn.ModuleList(one for one in transformations if not one.is_solved)
         self.solved = nn.ModuleList(one for one in transformations if one.is_solved)
         self.encoder = encoder
+        n_features = count_features(encoder, tuple(prototypes.shape[1:]))  # type: ignore[arg-type]
         self.heads = nn.ModuleList(
             Heads(len(prototypes), n_features, one.n_parameters, generator)  # type: ignore[arg-type]
             for one in self.predicted

@@ -15,7 +15,6 @@ from joblib import Parallel, delayed, effective_n_jobs
 from torch import Tensor, nn
 
 from kindset.images._checkpoint import Checkpoint
-from kindset.images._encoders import count_features
 from kindset.images._model import Aligner, DTIModel, all_energies
 from kindset.images._objectives import Objective
 from kindset.images._reviewing import Reviewer
@@ -216,7 +215,6 @@ def _start(problem: Problem, group: Group) -> Trainer:
         transformations,
         problem.make_objective(),
         group.encoder,
-        count_features(group.encoder, shape),
         generator,
     )
     images = problem.images.to(problem.device)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from kindset._files import read_document, write_bytes, write_text
 from kindset._model_files import names_in, names_out, plain_parameters, plain_value
 from kindset.exceptions import InputError
-from kindset.images._encoders import build_encoder, count_features
+from kindset.images._encoders import build_encoder
 from kindset.images._estimators import DTIGaussianMixture, DTIKMeans
 from kindset.images._input import ImageFormat
 from kindset.images._model import DTIModel, PredictedAlignment
@@ -151,7 +151,6 @@ def _restore_network(
         [kind(shape) for kind in transformation_classes(model.transforms_)],  # type: ignore[call-arg]
         model._objective(shape, torch.zeros(shape[1:]), model.stiffness),
         encoder,
-        count_features(encoder, shape),
         torch.Generator(),
     ).double()
     prefix = "model."
