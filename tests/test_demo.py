@@ -10,8 +10,8 @@ import time
 import pytest
 
 from kindset.cli import _demo
-from kindset.cli._methods import Setting
 from kindset.runs import Run, load_runs
+from kindset.workbench._methods import Setting
 
 
 @pytest.fixture

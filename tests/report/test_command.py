@@ -10,12 +10,12 @@ import pytest
 from report_runs import feature_run, image_run
 from sklearn.datasets import load_digits
 
-from kindset.cli._clustering import Clusterer
-from kindset.cli._methods import Setting
-from kindset.cli._samples import Samples
-from kindset.cli._working import WorkingFolder
 from kindset.report import write_report
 from kindset.runs import Run
+from kindset.workbench._clustering import Clusterer
+from kindset.workbench._methods import Setting
+from kindset.workbench._samples import Samples
+from kindset.workbench._working import WorkingFolder
 
 
 @pytest.fixture

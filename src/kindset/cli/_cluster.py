@@ -12,10 +12,7 @@ import typer
 
 from kindset._files import output_folder
 from kindset.cli import _cluster_options as own
-from kindset.cli import _survey
-from kindset.cli._clustering import Clusterer, overhear, summarise, write_samples
 from kindset.cli._compare import show_consensus
-from kindset.cli._methods import Setting, read_parameters, read_seeds
 from kindset.cli._options import (
     AUTO,
     Debug,
@@ -28,13 +25,16 @@ from kindset.cli._options import (
     read_names,
     read_range,
 )
-from kindset.cli._samples import SampleOptions, read_samples
-from kindset.cli._sweep import Sweep, check_single_output, is_sweep
-from kindset.cli._tables import Codebook
-from kindset.cli._working import WorkingFolder
 from kindset.exceptions import InputError
 from kindset.report import compare_runs
 from kindset.runs import Run, load_runs
+from kindset.workbench import _survey
+from kindset.workbench._clustering import Clusterer, overhear, summarise, write_samples
+from kindset.workbench._methods import Setting, read_parameters, read_seeds
+from kindset.workbench._samples import SampleOptions, read_samples
+from kindset.workbench._sweep import Sweep, check_single_output, is_sweep
+from kindset.workbench._tables import Codebook
+from kindset.workbench._working import WorkingFolder
 
 
 @dataclass(frozen=True)

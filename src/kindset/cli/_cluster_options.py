@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from kindset.cli import _survey
-from kindset.cli._methods import METHODS
 from kindset.cli._options import AUTO
 from kindset.exceptions import InputError
 from kindset.ordinal import CRITERIA
+from kindset.workbench import _survey
+from kindset.workbench._methods import METHODS
 
 _TABLES, _SURVEYS, _IMAGES = "Tables", "Surveys (bos, god, ordinal)", "Folders of images"
 

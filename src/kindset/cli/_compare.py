@@ -14,7 +14,6 @@ from rich.table import Table
 
 from kindset._arrays import as_label_array
 from kindset._files import output_folder, write_text
-from kindset.cli._figures import save_figure
 from kindset.cli._options import (
     Bootstrap,
     Debug,
@@ -29,8 +28,7 @@ from kindset.cli._options import (
     Truth,
     read_indices,
 )
-from kindset.cli._samples import SampleOptions, read_any
-from kindset.cli._sweep import check_single_output
+from kindset.comparison._comparison import TRUTHS, Comparison, compare_runs, is_varied
 from kindset.evaluation import (
     INDICES,
     AssignmentDisplay,
@@ -40,8 +38,10 @@ from kindset.evaluation import (
     SpacesDisplay,
 )
 from kindset.exceptions import InputError
-from kindset.report._comparison import TRUTHS, Comparison, compare_runs, is_varied
 from kindset.runs import load_runs
+from kindset.workbench._figures import save_figure
+from kindset.workbench._samples import SampleOptions, read_any
+from kindset.workbench._sweep import check_single_output
 
 
 def compare(

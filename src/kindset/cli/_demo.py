@@ -9,17 +9,17 @@ import pandas as pd
 import typer
 from sklearn.datasets import load_digits
 
-from kindset.cli import _survey
-from kindset.cli._clustering import Clusterer
 from kindset.cli._compare import show_consensus
-from kindset.cli._methods import Setting
 from kindset.cli._options import Debug, Force, Jobs
-from kindset.cli._samples import Samples
-from kindset.cli._sweep import Job, Sweep
-from kindset.cli._working import WorkingFolder
 from kindset.datasets import load_anes96
 from kindset.report import compare_runs, write_report
 from kindset.runs import Run, fingerprint
+from kindset.workbench import _survey
+from kindset.workbench._clustering import Clusterer
+from kindset.workbench._methods import Setting
+from kindset.workbench._samples import Samples
+from kindset.workbench._sweep import Job, Sweep
+from kindset.workbench._working import WorkingFolder
 
 _SURVEY = (
     "944 voters of 1996 placed themselves, Clinton and Dole from left to right, and told their "

@@ -11,9 +11,12 @@ import typer
 from kindset._files import write_text
 from kindset._replacing import put_back
 from kindset.cli._options import Debug, Force, IdColumn, Json, Missing, read_names
-from kindset.cli._samples import SampleOptions, Samples, Scaling, read_any
-from kindset.cli._survey import memberships
-from kindset.cli._tables import (
+from kindset.exceptions import InputError
+from kindset.ordinal import OrdinalMixture, load_mixture
+from kindset.runs import RUN_FILE, Run
+from kindset.workbench._samples import SampleOptions, Samples, Scaling, read_any
+from kindset.workbench._survey import memberships
+from kindset.workbench._tables import (
     COUNTED,
     Reading,
     check_levels,
@@ -21,9 +24,6 @@ from kindset.cli._tables import (
     read_table,
     take_ids,
 )
-from kindset.exceptions import InputError
-from kindset.ordinal import OrdinalMixture, load_mixture
-from kindset.runs import RUN_FILE, Run
 
 
 def predict(

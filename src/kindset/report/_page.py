@@ -17,13 +17,13 @@ from numpy.typing import ArrayLike
 
 from kindset._arrays import as_label_array
 from kindset._files import write_text
+from kindset.comparison._comparison import is_varied
 from kindset.evaluation._labels import check_noise
 from kindset.evaluation._registry import INDICES, get_index
 from kindset.evaluation._spaces import check_metric
 from kindset.exceptions import InputError
 from kindset.report import _charts, _comparison_charts
 from kindset.report._checked import printable
-from kindset.report._comparison import is_varied
 from kindset.report._images import Sample
 from kindset.report._part_charts import PART_CHARTS
 from kindset.report._prose import how_ranked, tell

@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from kindset.comparison._comparison import Comparison, can_sample, compare_runs, usual_indices
 from kindset.evaluation import INDICES, EvidenceWarning, adjusted_rand
 from kindset.evaluation._labels import Noise
 from kindset.evaluation._spaces import Metric
 from kindset.exceptions import InputError
 from kindset.report._checked import known_scalars, listed, printable, text
-from kindset.report._comparison import Comparison, can_sample, compare_runs, usual_indices
 from kindset.report._known import doubts
 from kindset.report._provenance import Provenance, read_provenance
 from kindset.report._sections import read_parts

@@ -12,19 +12,6 @@ import numpy as np
 import pandas as pd
 
 from kindset._files import write_text
-from kindset.cli._clustering import overhear
-from kindset.cli._figures import save_figure
-from kindset.cli._survey_details import survey_details
-from kindset.cli._tables import (
-    Codebook,
-    Reading,
-    check_answers,
-    keep_columns,
-    read_table,
-    take_column,
-    take_ids,
-    take_weights,
-)
 from kindset.evaluation import (
     AssignmentDisplay,
     adjusted_rand,
@@ -43,6 +30,19 @@ from kindset.ordinal import (
     select_components,
 )
 from kindset.runs import Run, fingerprint
+from kindset.workbench._clustering import overhear
+from kindset.workbench._figures import save_figure
+from kindset.workbench._survey_details import survey_details
+from kindset.workbench._tables import (
+    Codebook,
+    Reading,
+    check_answers,
+    keep_columns,
+    read_table,
+    take_column,
+    take_ids,
+    take_weights,
+)
 
 METHODS = {
     "bos": ("bos", "BOS (binary ordinal search)"),

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from kindset.cli._samples import Samples, Scaling
+from kindset.workbench._samples import Samples, Scaling
 
 _N_TYPICAL, _N_BORDERLINE = 8, 4
 _N_FEATURES = 8

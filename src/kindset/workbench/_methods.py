@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kindset.cli._options import AUTO, read_names
-from kindset.cli._samples import Kind
 from kindset.exceptions import InputError
+from kindset.workbench._samples import Kind
 
 
 @dataclass(frozen=True)

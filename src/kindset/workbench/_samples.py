@@ -13,10 +13,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from kindset._arrays import as_label_array
-from kindset.cli._tables import Reading, keep_columns, read_table, take_column, take_ids
 from kindset.datasets import load_image_folder
 from kindset.exceptions import InputError
 from kindset.runs import fingerprint, read_archive, read_array
+from kindset.workbench._tables import Reading, keep_columns, read_table, take_column, take_ids
 
 Kind = Literal["features", "images"]
 _DATA_NAMES = ("X", "x", "data", "images", "features", "embedding")

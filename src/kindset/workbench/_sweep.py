@@ -10,9 +10,9 @@ import typer
 
 from kindset._files import check_output_folder, is_ours, output_folder, write_text
 from kindset._version import __version__
-from kindset.cli._working import ENDING, WorkingFolder
 from kindset.exceptions import InputError
 from kindset.runs import RUN_FILE, Fingerprint, Run, SharedSpaces
+from kindset.workbench._working import ENDING, WorkingFolder
 
 MARKER = "sweep.json"
 

@@ -14,15 +14,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from kindset._files import write_text
-from kindset.cli._embeddings import embed, read_embedding
-from kindset.cli._exhibits import Found, describe
-from kindset.cli._methods import METHODS, Setting
-from kindset.cli._samples import Samples
-from kindset.cli._sweep import Job
-from kindset.cli._working import WorkingFolder
 from kindset.evaluation import adjusted_rand, clustering_accuracy, normalized_mutual_info
 from kindset.exceptions import InputError
 from kindset.runs import Run, can_store
+from kindset.workbench._embeddings import embed, read_embedding
+from kindset.workbench._exhibits import Found, describe
+from kindset.workbench._methods import METHODS, Setting
+from kindset.workbench._samples import Samples
+from kindset.workbench._sweep import Job
+from kindset.workbench._working import WorkingFolder
 
 TRUTHS = {"ARI": adjusted_rand, "NMI": normalized_mutual_info, "ACC": clustering_accuracy}
 

@@ -1,0 +1,1 @@
+"""From a file or an array to runs: reading, methods by name, sweeps, describing, predicting."""
