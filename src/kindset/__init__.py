@@ -4,6 +4,7 @@ The estimators are loaded when they are first used, so that ``import kindset`` s
 needs no optional dependency.
 """
 
+import logging
 from importlib import import_module
 from typing import Any
 
@@ -12,10 +13,21 @@ from kindset._version import __version__
 # Public name -> the package that holds it.
 _LAZY = {
     "AdaptiveEvaluation": "kindset.evaluation",
+    "Comparison": "kindset.comparison",
     "DTIGaussianMixture": "kindset.images",
     "DTIKMeans": "kindset.images",
     "OrdinalMixture": "kindset.ordinal",
+    "Run": "kindset.runs",
     "UnmaskingClustering": "kindset.unmasking",
+    "assign": "kindset.workbench",
+    "cluster": "kindset.workbench",
+    "compare_runs": "kindset.comparison",
+    "grid": "kindset.workbench",
+    "load_runs": "kindset.runs",
+    "read_data": "kindset.workbench",
+    "sweep": "kindset.workbench",
+    "write_report": "kindset.report",
+    "comparison": None,
     "datasets": None,
     "evaluation": None,
     "images": None,
@@ -23,7 +35,10 @@ _LAZY = {
     "report": None,
     "runs": None,
     "unmasking": None,
+    "workbench": None,
 }
+
+logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 __all__ = ["__version__", *sorted(_LAZY)]
 

@@ -1,29 +1,52 @@
 """The front door: the commands, and what happens when one fails."""
 
 import inspect
-import os
 import sys
 import warnings
+from collections.abc import Callable
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
 from kindset._version import __version__
-from kindset.cli._cluster import cluster
-from kindset.cli._compare import compare
-from kindset.cli._demo import demo
-from kindset.cli._predict import predict
-from kindset.cli._report import report
-from kindset.exceptions import InputError
 
-app = typer.Typer(
-    help="Find groups in unlabelled data, see what each group is, and which grouping to trust.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+_TITLE = "Find groups in unlabelled data, see what each group is, and which grouping to trust."
+
+COMMANDS = {
+    "cluster": "Find groups in a table of answers, rows of numbers, or images.",
+    "compare": "Rank clusterings of the same data, made in different spaces, without labels.",
+    "report": "Write what runs found, what it is and what to trust to one HTML page.",
+    "predict": "Assign new samples to the groups of an earlier run.",
+    "demo": "Cluster a survey and images in many ways, rank the results, and write a report.",
+}
+"""Every command with one line on it; the module `kindset.cli._<command>` holds the function.
+
+A command is imported only when it is called, so that help is quick.
+"""
+
+
+def build_app(words: list[str]) -> typer.Typer:
+    """Return the command line, with the command that the words call and one line on the others."""
+    app = typer.Typer(
+        help=_TITLE,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback(help=_TITLE)(_options)
+    called = next((word for word in words if not word.startswith("-")), None)
+    for name, line in COMMANDS.items():
+        function: Callable[..., Any] = _not_called
+        if name == called:
+            function = getattr(import_module(f"kindset.cli._{name}"), name)
+            line = _unwrapped(function.__doc__)
+        app.command(name=name, help=line)(function)
+    return app
+
+
+def _not_called() -> None:
+    """Stand for a command that the words do not call."""
 
 
 def _show_version(wanted: bool) -> None:
@@ -32,14 +55,13 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: Annotated[
         bool,
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """Find groups in unlabelled data, see what each group is, and which grouping to trust."""
+    pass
 
 
 def _unwrapped(words: str | None) -> str:
@@ -48,30 +70,25 @@ def _unwrapped(words: str | None) -> str:
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
-for command in (cluster, compare, report, predict, demo):
-    app.command(help=_unwrapped(command.__doc__))(command)
-
-
 def run() -> None:
     """Run the command line; wrong input ends with one sentence and exit code 2."""
-    with warnings.catch_warnings():
+    from kindset.cli._terminal import patient_streams
+
+    with warnings.catch_warnings(), patient_streams():
         # Notes for the user, not for developers, and only once each.
         warnings.simplefilter("ignore")
         warnings.simplefilter("default", UserWarning)
         warnings.showwarning = _show_warning  # type: ignore[assignment]
-        sys.exit(_run(debug="--debug" in sys.argv))
+        code = _run(debug="--debug" in sys.argv)
+    sys.exit(code)
 
 
 def _run(*, debug: bool) -> int:
     try:
-        code = app(standalone_mode=False)
+        code = build_app(sys.argv[1:])(standalone_mode=False)
         return code if isinstance(code, int) else 0
-    except BrokenPipeError:
-        # The reader of our output went away (`kindset ... | head`): nothing is wrong.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except KeyboardInterrupt:
-        return _fail("interrupted before anything was finished.", 130)
+    except KeyboardInterrupt as interrupt:
+        return _fail(str(interrupt) or "interrupted before anything was finished.", 130)
     except Exception as error:
         if debug:
             raise
@@ -79,25 +96,28 @@ def _run(*, debug: bool) -> int:
 
 
 def _explain(error: Exception) -> int:
+    from kindset.cli._terminal import explained
+    from kindset.exceptions import InputError
+
     show = getattr(error, "show", None)
     if show is not None:  # a wrong option: the parser's own words and usage
         show()
         return 2
     if isinstance(error, InputError):
-        return _fail(str(error), 2)
+        return _fail(explained(error), 2)
     if isinstance(error, OSError) and error.filename:
         return _fail(f"{error.filename}: {error.strerror}.", 2)
     return _fail(f"{type(error).__name__}: {error} (run again with --debug for the details)", 1)
 
 
 def _fail(sentence: str, code: int) -> int:
-    Console(stderr=True, highlight=False).print(
-        f"[bold red]kindset:[/] {escape(sentence)}", soft_wrap=True
-    )
+    from kindset.cli._terminal import say
+
+    say(sentence, mark="kindset:", style="bold red")
     return code
 
 
 def _show_warning(message: Warning | str, *_: Any) -> None:
-    Console(stderr=True, highlight=False).print(
-        f"[yellow]note:[/] {escape(str(message))}", soft_wrap=True
-    )
+    from kindset.cli._terminal import say
+
+    say(str(message), mark="note:", style="yellow")

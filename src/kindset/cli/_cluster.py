@@ -1,20 +1,15 @@
 """`kindset cluster`."""
 
 import json
+import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import typer
 
-from kindset._files import output_folder
 from kindset.cli import _cluster_options as own
-from kindset.cli._compare import show_consensus
 from kindset.cli._options import (
-    AUTO,
     Debug,
     Force,
     IdColumn,
@@ -23,35 +18,29 @@ from kindset.cli._options import (
     Missing,
     Seed,
     read_names,
+    read_parameters,
     read_range,
+    read_seeds,
+    read_size,
 )
+from kindset.cli._ranking import show_verdict
+from kindset.cli._terminal import echo, logged_lines
+from kindset.comparison import compare_runs
 from kindset.exceptions import InputError
-from kindset.report import compare_runs
 from kindset.runs import Run, load_runs
-from kindset.workbench import _survey
-from kindset.workbench._clustering import Clusterer, overhear, summarise, write_samples
-from kindset.workbench._methods import Setting, read_parameters, read_seeds
-from kindset.workbench._samples import SampleOptions, read_samples
-from kindset.workbench._sweep import Sweep, check_single_output, is_sweep
-from kindset.workbench._tables import Codebook
-from kindset.workbench._working import WorkingFolder
-
-
-@dataclass(frozen=True)
-class Output:
-    """Where the result goes, whether it replaces another, and who reads what is printed."""
-
-    folder: Path
-    force: bool
-    as_json: bool
-
-    def is_for_one(self, settings: Sequence[Setting]) -> bool:
-        """Whether the folder is that of a single run; one more run goes among those of a sweep."""
-        return len(settings) == 1 and not is_sweep(self.folder)
-
-    def check(self) -> None:
-        """Refuse, before any work, a folder that must not be replaced."""
-        check_single_output(self.folder, force=self.force)
+from kindset.workbench import (
+    AUTO,
+    Dataset,
+    Execution,
+    Job,
+    Setting,
+    check_single_output,
+    grid,
+    is_sweep,
+    make_single,
+    read_data,
+    sweep,
+)
 
 
 def cluster(
@@ -79,7 +68,7 @@ def cluster(
     levels: own.Levels = None,
     weight_column: own.WeightColumn = None,
     criterion: own.Criterion = "icl",
-    starts: own.Starts = 20,
+    starts: own.Starts = None,
     size: own.Size = None,
     crop: own.Crop = False,
     colours: own.Colours = "auto",
@@ -93,33 +82,36 @@ def cluster(
     For surveys a criterion chooses among several numbers.
     """
     own.check_options(context, data, method)
-    output = Output(_folder_for(data, method, out), force, as_json)
-    used, excluded, marks = read_names(columns), read_names(exclude), read_names(missing)
-    if method in _survey.METHODS:
-        told = _survey.Columns(used, excluded, id_column, weight_column, label_column, marks)
-        how = _survey.SurveyOptions(
-            method, read_range(k), criterion, starts, seed, jobs, progress=not as_json
-        )
-        output.check()
-        _cluster_survey(_survey.read_survey(data, told, Codebook.read(levels)), how, output)
-        return
+    folder = _folder_for(data, method, out)
     parameters = read_parameters(param or [], transforms)
-    numbers = [None] if k == AUTO else read_range(k)
-    settings = [
-        Setting(method, number, one, embedding, parameters, scale)
-        for number in numbers
-        for one in read_seeds(seeds, seed)
-    ]
-    if output.is_for_one(settings):
-        output.check()
-    about = SampleOptions(
-        used, excluded, id_column, label_column, marks or (),
-        scale=scale, size=size, crop=crop, mode=colours, progress=not as_json,
+    if starts is not None:
+        parameters["n_init"] = starts
+    settings = grid(
+        method,
+        None if k == AUTO else read_range(k),
+        seeds=read_seeds(seeds, seed),
+        embeddings=embedding,
+        scale=scale,
+        criterion=criterion,
+        parameters={name: [value] for name, value in parameters.items()},
+    )
+    single = len(settings) == 1 and not is_sweep(folder)
+    if single:
+        check_single_output(folder, force=force)
+    dataset = read_data(
+        data, columns=read_names(columns), exclude=read_names(exclude), ids=id_column,
+        labels=label_column, weights=weight_column, levels=levels,
+        missing=read_names(missing) or (), size=read_size(size), crop=crop, colours=colours,
+        verbose=not as_json,
     )  # fmt: skip
-    with overhear() as notes:
-        samples = read_samples(data, about)
-    clusterer = Clusterer(samples, n_jobs=jobs, progress=not as_json, notes=tuple(notes))
-    _cluster_samples(clusterer, settings, output)
+    for setting in settings:
+        setting.check(dataset)
+    execution = Execution(jobs, not as_json, ["kindset", *sys.argv[1:]])
+    with logged_lines():
+        if single:
+            _cluster_once(Job(dataset, settings[0], execution), folder, force, as_json)
+        else:
+            _cluster_many(dataset, settings, execution, folder, force, as_json)
 
 
 def _folder_for(data: Path, method: str, out: Path | None) -> Path:
@@ -130,80 +122,89 @@ def _folder_for(data: Path, method: str, out: Path | None) -> Path:
     return folder
 
 
-def _cluster_survey(survey: _survey.Survey, options: _survey.SurveyOptions, output: Output) -> None:
-    result = _survey.fit_survey(survey, options)
-    with output_folder(output.folder, force=output.force) as stage:
-        _survey.write_survey(result, stage)
-    if output.as_json:
-        typer.echo(json.dumps({**_survey.facts(result), "out": str(output.folder)}))
+def _cluster_once(job: Job, folder: Path, force: bool, as_json: bool) -> None:
+    outcome = make_single(job, folder, force=force)
+    run = outcome.run
+    if as_json:
+        echo(json.dumps({**facts([run]), "out": str(folder)}))
     else:
-        typer.echo(f"\n{_survey.summarise(result)}\n\nWritten to {output.folder}/")
-    if result.interrupted:
+        echo(f"\n{outcome.summary}\n\nWritten to {folder}/")
+    if outcome.interrupted:
         raise typer.Exit(130)
 
 
-def _cluster_samples(clusterer: Clusterer, settings: Sequence[Setting], output: Output) -> None:
-    folder, force = output.folder, output.force
-    for setting in settings:
-        clusterer.check(setting)
-    jobs = [clusterer.job(setting) for setting in settings]
-    written = folder
-    if output.is_for_one(settings):
-        runs = [_cluster_once(clusterer, settings[0], jobs[0].work_for(folder), folder, force)]
-    else:
-        single = len(jobs) == 1
-        written = folder / jobs[0].folder if single else folder
-        say = partial(typer.echo, err=True)
-        sweep = Sweep(folder, clusterer.samples.data.sha256, say, force=force, single=single)
-        sweep.open()
-        runs = sweep.finish(jobs)
-    if output.as_json:
-        typer.echo(json.dumps({"runs": [_facts(run) for run in runs], "out": str(written)}))
+def _cluster_many(
+    data: Dataset,
+    settings: Sequence[Setting],
+    execution: Execution,
+    folder: Path,
+    force: bool,
+    as_json: bool,
+) -> None:
+    runs = sweep(
+        data,
+        settings,
+        folder,
+        force=force,
+        n_jobs=execution.n_jobs,
+        verbose=execution.verbose,
+        command=execution.command,
+    )
+    written = folder / settings[0].folder if len(settings) == 1 else folder
+    if as_json:
+        echo(json.dumps({**facts(runs), "out": str(written)}))
     elif len(runs) == 1:
-        typer.echo(f"\n{summarise(runs[0], clusterer.samples)}\n\nWritten to {written}/")
+        echo(f"\n{(written / 'summary.txt').read_text(encoding='utf-8')}\nWritten to {written}/")
     else:
-        _rank(load_runs([folder]), clusterer)
-        typer.echo(f"Written to {folder}/; look closer: kindset report {folder}")
-    if any(run.details["interrupted"] for run in runs):
-        raise typer.Exit(130)
+        _rank(load_runs([folder]), data, execution.n_jobs)
+        echo(f"Written to {folder}/; look closer: kindset report {folder}")
 
 
-def _cluster_once(
-    clusterer: Clusterer, setting: Setting, work: WorkingFolder, folder: Path, force: bool
-) -> Run:
-    if work.begun:
-        typer.echo("Going on where an earlier start was killed.", err=True)
-    run = clusterer.run(setting, work)
-    with output_folder(folder, force=force) as stage:
-        write_samples(run, clusterer.samples, stage)
-    if not run.details["interrupted"]:
-        work.clear()
-    elif work.begun:
-        typer.echo("Started again with --force, it goes on from here.", err=True)
-    return run
-
-
-def _rank(runs: Sequence[Run], clusterer: Clusterer) -> None:
-    truth = clusterer.samples.truth
-    codes = None if truth is None else np.unique(truth, return_inverse=True)[1]
+def _rank(runs: Sequence[Run], data: Dataset, n_jobs: int) -> None:
     try:
-        comparison = compare_runs(runs, truth=codes, n_jobs=clusterer.n_jobs)
+        comparison = compare_runs(runs, truth=data.labels, n_jobs=n_jobs)
     except InputError as error:  # the runs themselves are sound
-        typer.echo(f"The runs cannot be ranked: {error}", err=True)
+        echo(f"The runs cannot be ranked: {error}", err=True)
         return
-    typer.echo("")
-    show_consensus(comparison)
+    echo("")
+    show_verdict(comparison)
 
 
-def _facts(run: Run) -> dict[str, Any]:
-    sizes = [int((run.labels == label).sum()) for label in range(run.n_clusters)]
+def facts(runs: Sequence[Run]) -> dict[str, Any]:
+    """Return what came out, for machines: of one survey run its segments, else a list of runs."""
+    if len(runs) == 1 and runs[0].about.kind == "survey":
+        return _survey_facts(runs[0])
+    return {"runs": [_run_facts(run) for run in runs]}
+
+
+def _run_facts(run: Run) -> dict[str, Any]:
     return {
         "name": run.name,
         "method": run.method,
         "parameters": run.parameters,
         "seed": run.seed,
         "n_clusters": run.n_clusters,
-        "sizes": sizes,
+        "sizes": [int((run.labels == label).sum()) for label in range(run.n_clusters)],
+        "coverage": run.coverage,
         "seconds": sum(run.timings.values()),
         **run.metrics,
+    }
+
+
+def _survey_facts(run: Run) -> dict[str, Any]:
+    survey = run.about.survey
+    assert survey is not None
+    n_segments = len(survey.segments)
+    return {
+        "method": run.method,
+        "seed": run.seed,
+        "n_rows": len(run),
+        "questions": [question.name for question in survey.questions],
+        "n_segments": n_segments,
+        "found_structure": None if survey.selection is None else n_segments > 1,
+        "weights": [float(weight) for weight in run.model.weights_],
+        "sizes": [segment.n_rows for segment in survey.segments],
+        **run.metrics,
+        "converged": run.model.converged_,
+        "interrupted": run.about.interrupted,
     }

@@ -7,13 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from kindset.cli._options import AUTO
 from kindset.exceptions import InputError
-from kindset.ordinal import CRITERIA
-from kindset.workbench import _survey
-from kindset.workbench._methods import METHODS
+from kindset.workbench import ARRAYS, METHODS, get_method
 
-_TABLES, _SURVEYS, _IMAGES = "Tables", "Surveys (bos, god, ordinal)", "Folders of images"
+_BY_ANSWERS = [name for name, method in METHODS.items() if method.takes == "answers"]
+_TABLES, _IMAGES = "Tables", "Folders of images"
+_SURVEYS = f"Surveys ({', '.join(_BY_ANSWERS)})"
 
 
 def _read_config(context: typer.Context, path: Path | None) -> Path | None:
@@ -21,7 +20,7 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
     if path is None:
         return None
     try:
-        told = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -33,7 +32,7 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
         for name in (parameter.opts[0].lstrip("-"), parameter.name)
     }
     defaults: dict[str, Any] = {}
-    for key, value in told.items():
+    for key, value in document.items():
         if key not in known:
             raise InputError(f"{path}: there is no option --{key}.")
         if key == "param" and isinstance(value, dict):
@@ -59,15 +58,15 @@ MethodName = Annotated[
         "--method",
         "-m",
         help="For ordered answers: bos, god, or ordinal (the better of both, by question). "
-        f"For numbers and images: {', '.join(METHODS)}.",
+        f"For numbers and images: {', '.join(name for name in METHODS if name not in _BY_ANSWERS)}.",
     ),
 ]
 Number = Annotated[
     str,
     typer.Option(
         "-k",
-        help="Number of clusters; a range such as 2:8 to choose from; auto (for unmasking) to "
-        "have it found.",
+        help="Number of clusters; a range such as 2:8, or 4:16:2, to choose from; auto (for "
+        "unmasking) to have it found.",
     ),
 ]
 Config = Annotated[
@@ -131,7 +130,10 @@ Criterion = Annotated[
     ),
 ]
 Starts = Annotated[
-    int, typer.Option("--starts", min=1, help="Number of starts.", rich_help_panel=_SURVEYS)
+    int | None,
+    typer.Option(
+        "--starts", min=1, help="Number of starts.", rich_help_panel=_SURVEYS, show_default="20"
+    ),
 ]
 Size = Annotated[
     str | None,
@@ -160,7 +162,7 @@ _BELONGS = {
     "tables": ("columns", "exclude", "id_column", "missing"),
     "rows of numbers": ("scale",),
     "folders of images": ("size", "crop", "colours"),
-    "methods other than those for surveys": ("seeds", "param", "embedding"),
+    "methods that cluster rows": ("embedding",),
     "dti-kmeans and dti-gmm": ("transforms",),
     "tables and folders": ("label_column",),
 }
@@ -168,51 +170,26 @@ _BELONGS = {
 
 
 def check_options(context: typer.Context, data: Path, method: str) -> None:
-    """Refuse a method, a number or a criterion that is unknown, and what would be ignored."""
-    known = (*_survey.METHODS, *METHODS)
-    if method not in known:
-        raise InputError(f"--method must be one of {', '.join(known)}, not {method!r}.")
-    _check_fit(context, data, method)
-    if context.params["k"] == AUTO:
-        _check_finds_number(method)
-    criterion = context.params["criterion"]
-    if criterion not in CRITERIA:
-        raise InputError(f"--criterion must be one of {', '.join(CRITERIA)}, not {criterion!r}.")
-
-
-def _check_fit(context: typer.Context, data: Path, method: str) -> None:
-    """Refuse an option that would be ignored."""
-    survey = method in _survey.METHODS
-    folder, array = data.is_dir(), data.suffix.lower() in (".npy", ".npz")
+    """Refuse an unknown method, and an option that would be ignored."""
+    takes = get_method(method).takes
+    folder, array = data.is_dir(), data.suffix.lower() in ARRAYS
     table = not folder and not array
-    fits = {
-        "surveys": survey,
-        "tables": table,
-        "rows of numbers": not folder and not survey,
-        "folders of images": folder,
-        "methods other than those for surveys": not survey,
-        "dti-kmeans and dti-gmm": method.startswith("dti"),
-        "tables and folders": not array,
-    }
-    if survey and not table:
+    if takes == "answers" and not table:
         raise InputError(
             f"--method {method} clusters tables of answers, CSV or Parquet, not {data}."
         )
+    fits = {
+        "surveys": takes == "answers",
+        "tables": table,
+        "rows of numbers": not folder and takes == "rows",
+        "folders of images": folder,
+        "methods that cluster rows": takes == "rows",
+        "dti-kmeans and dti-gmm": takes == "images",
+        "tables and folders": not array,
+    }
     for kind, names in _BELONGS.items():
         for name in names:
             source = context.get_parameter_source(name)
             if not fits[kind] and source is not None and source.name != "DEFAULT":
                 option = f"--{name.replace('_', '-')}"
                 raise InputError(f"{option} is for {kind}, not for {method} of {data}.")
-
-
-def _check_finds_number(method: str) -> None:
-    """Refuse to have the number of clusters found by a method that cannot."""
-    if method in _survey.METHODS:
-        raise InputError(f"-k {AUTO}: {method} chooses among the numbers you give, such as -k 2:8.")
-    if not METHODS[method].finds_number:
-        able = ", ".join(name for name, one in METHODS.items() if one.finds_number)
-        raise InputError(
-            f"-k {AUTO}: {method} must be told the number of clusters; give one, or a range such "
-            f"as -k 2:8 to have them ranked ({able} finds the number itself)."
-        )

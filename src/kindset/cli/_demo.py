@@ -1,25 +1,20 @@
 """`kindset demo`: the whole job on data that ships inside dependencies."""
 
-from functools import partial
+import sys
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
-import pandas as pd
 import typer
 from sklearn.datasets import load_digits
 
-from kindset.cli._compare import show_consensus
 from kindset.cli._options import Debug, Force, Jobs
+from kindset.cli._ranking import show_consensus
+from kindset.cli._terminal import echo, logged_lines
+from kindset.comparison import compare_runs
 from kindset.datasets import load_anes96
-from kindset.report import compare_runs, write_report
-from kindset.runs import Run, fingerprint
-from kindset.workbench import _survey
-from kindset.workbench._clustering import Clusterer
-from kindset.workbench._methods import Setting
-from kindset.workbench._samples import Samples
-from kindset.workbench._sweep import Job, Sweep
-from kindset.workbench._working import WorkingFolder
+from kindset.report import write_report
+from kindset.runs import Run
+from kindset.workbench import METHODS, Dataset, Setting, read_data, sweep
 
 _SURVEY = (
     "944 voters of 1996 placed themselves, Clinton and Dole from left to right, and told their "
@@ -57,51 +52,59 @@ def demo(
 
     Started again, it goes on with what is there already.
     """
-    say = partial(typer.echo, err=False)
-    sweep = Sweep(out, "demo", say, force=force)
-    sweep.open()
-    say(f"1. {_SURVEY} Which kinds are there?\n")
-    surveys = sweep.finish([_survey_job(method, jobs) for method in ("bos", "god")])
-    best = min(surveys, key=lambda run: run.metrics["icl"])
-    say(f"\n{_segments(best)}\n")
-    say(f"2. {_DIGITS}\n")
-    clusterer = _digits(jobs)
-    digits = sweep.finish([clusterer.job(setting) for setting in SETTINGS])
-    say("\n3. Which to trust? The ranking does not see the true digits; NMI, ACC and ARI do.\n")
-    show_consensus(compare_runs(digits, truth=clusterer.samples.truth, n_jobs=jobs))
+    with logged_lines(err=False):
+        echo(f"1. {_SURVEY} Which kinds are there?\n")
+        settings = [Setting(method, _SEGMENTS) for method in ("bos", "god")]
+        surveys = _make(_survey(), settings, out / "survey", jobs, force)
+        echo(f"\n{_segments(compare_runs(surveys, n_jobs=jobs).leader())}\n")
+        echo(f"2. {_DIGITS}\n")
+        data = _digits()
+        digits = _make(data, _possible(SETTINGS), out / "digits", jobs, force)
+    echo("\n3. Which to trust? The ranking does not see the true digits; NMI, ACC and ARI do.\n")
+    show_consensus(compare_runs(digits, truth=data.labels, n_jobs=jobs))
     page = out / "report.html"
-    write_report([*surveys, *digits], page, title="Kindset demo")
-    say(f"\n4. Everything on one page: {page.resolve()}")
+    write_report([*surveys, *digits], page, title="Kindset demo", truth=data.labels, n_jobs=jobs)
+    echo(f"\n4. Everything on one page: {page.resolve()}")
 
 
-def _survey_job(method: str, n_jobs: int) -> Job:
-    data = load_anes96()
-    ids = data.data.index.to_series().add(1).rename("respondent")
-    survey = _survey.Survey(data.data, ids, data.questions, name="Election survey", about=_SURVEY)
-    options = _survey.SurveyOptions(method, _SEGMENTS, n_jobs=n_jobs)
+def _make(
+    data: Dataset, settings: list[Setting], out: Path, n_jobs: int, force: bool
+) -> list[Run]:
+    command = ["kindset", *sys.argv[1:]]
+    return sweep(data, settings, out, force=force, n_jobs=n_jobs, verbose=True, command=command)
 
-    def make(folder: Path, _: WorkingFolder) -> Run:
-        result = _survey.fit_survey(survey, options)
-        if result.interrupted:
-            raise KeyboardInterrupt
-        return _survey.write_survey(result, folder)
 
-    wanted = {"method": method, "seed": options.seed}
-    source = {"choice": f"{options.n_components} {options.criterion} {options.n_init}"}
-    return Job(f"survey-{method}", wanted, fingerprint(data.data), source, make)
+def _possible(settings: list[Setting]) -> list[Setting]:
+    """Leave out the methods whose packages are not installed, and say so."""
+    absent = {s.method for s in settings if not METHODS[s.method].available}
+    if absent:
+        echo(
+            f"Left out, because the extra `kindset[images]` is not installed: "
+            f"{', '.join(sorted(absent))}.\n"
+        )
+    return [setting for setting in settings if setting.method not in absent]
+
+
+def _survey() -> Dataset:
+    found = load_anes96()
+    ids = found.data.index.to_series().add(1).rename("respondent")
+    return read_data(
+        found.data, ids=ids, questions=found.questions, name="Election survey", about=_SURVEY
+    )
+
+
+def _digits() -> Dataset:
+    found = load_digits()
+    return read_data(
+        found.images, labels=found.target, name="Handwritten digits", about=_DIGITS
+    )
 
 
 def _segments(run: Run) -> str:
-    segments = run.details["survey"]["segments"]
+    survey = run.about.survey
+    assert survey is not None
     lines = [
-        f"{run.details['title']} describes them best, with {len(segments)} segments:",
-        *(f"  {s['share']:4.0%}  {s['headline']}" for s in segments),
+        f"{run.about.title} describes them best, with {len(survey.segments)} segments:",
+        *(f"  {segment.share:4.0%}  {segment.headline}" for segment in survey.segments),
     ]
     return "\n".join(lines)
-
-
-def _digits(n_jobs: int) -> Clusterer:
-    data = load_digits()
-    ids = pd.Series(np.arange(1, len(data.images) + 1), name="row")
-    samples = Samples(data.images, ids, "Handwritten digits", truth=data.target)
-    return Clusterer(samples, about=_DIGITS, n_jobs=n_jobs)

@@ -1,7 +1,9 @@
 """Options that several commands share, and how their values are read."""
 
+import tomllib
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -60,28 +62,37 @@ Indices = Annotated[
 ]
 Metric = Annotated[str, typer.Option("--metric", help="euclidean or cosine.")]
 Noise = Annotated[
-    str, typer.Option("--noise", help="What to do with the label -1: error, drop, singletons.")
+    str | None,
+    typer.Option(
+        "--noise",
+        help="What to do with the label -1: penalise, drop, singletons, error.",
+        show_default="penalise",
+    ),
+]
+SameRows = Annotated[
+    bool,
+    typer.Option(
+        "--same-rows",
+        help="State that row i is the same sample in all runs, where nothing else says so.",
+    ),
 ]
 Truth = Annotated[
     Path | None,
-    typer.Option("--truth", help="CSV or .npy file of known labels, to show beside."),
+    typer.Option("--truth", help="File of known labels (CSV, .npy, .npz), to show beside."),
 ]
 Bootstrap = Annotated[
     int,
     typer.Option("--bootstrap", min=0, help="Resamples of the points for the plausible ranks."),
 ]
 
-AUTO = "auto"
-"""What -k takes where the method finds the number of clusters."""
-
-
 def read_range(text: str) -> list[int]:
-    """Read a number of clusters, "4", or an inclusive range of them, "2:8"."""
-    low, colon, high = text.partition(":")
-    try:
-        numbers = range(int(low), int(high if colon else low) + 1)
-    except ValueError:
-        numbers = range(0)
+    """Read a number of clusters, "4", or a range of them, "2:8" or "4:16:2", ends included."""
+    parts = text.split(":")
+    numbers = range(0)
+    if 1 <= len(parts) <= 3 and all(part.strip().isdigit() for part in parts):
+        low, high, step = int(parts[0]), int(parts[min(1, len(parts) - 1)]), 1
+        step = int(parts[2]) if len(parts) == 3 else step
+        numbers = range(low, high + 1, step) if step else range(0)
     if not numbers or numbers[0] < 1:
         raise InputError(
             f"-k takes a number of clusters such as 4, or a range such as 2:8, not {text!r}."
@@ -89,6 +100,53 @@ def read_range(text: str) -> list[int]:
     if len(numbers) > _MAX_NUMBERS:
         raise InputError(f"-k {text} names {len(numbers)} numbers; at most {_MAX_NUMBERS} will do.")
     return list(numbers)
+
+
+def read_seeds(text: str | None, seed: int) -> list[int]:
+    """Read a list of seeds, "0,3,7"; without one, the one seed."""
+    if text is None:
+        return [seed]
+    try:
+        seeds = [int(part) for part in text.split(",")]
+    except ValueError:
+        seeds = []
+    if not seeds or min(seeds) < 0 or max(seeds) >= 2**32:
+        raise InputError(f"--seeds takes whole numbers such as 0,1,2, not {text!r}.")
+    return list(dict.fromkeys(seeds))
+
+
+def read_parameters(texts: Sequence[str], transforms: str | None = None) -> dict[str, Any]:
+    """Read ``name=value`` pairs; the values are written as in TOML, bare words are text.
+
+    What `transforms` lists has an option of its own and comes first.
+    """
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip().isidentifier():
+            raise InputError(f"--param takes name=value, such as n_init=20, not {text!r}.")
+        try:
+            found[name.strip()] = tomllib.loads(f"value = {value}")["value"]
+        except (tomllib.TOMLDecodeError, RecursionError):
+            found[name.strip()] = {"None": None, "True": True, "False": False}.get(value, value)
+    if transforms is not None:
+        found["transforms"] = "auto" if transforms == "auto" else read_names(transforms)
+    return found
+
+
+def read_size(text: str | None) -> int | tuple[int, int] | None:
+    """Read the size of images: "64", or height x width, "48x64"."""
+    if text is None:
+        return None
+    try:
+        sides = tuple(int(side) for side in text.lower().split("x"))
+    except ValueError:
+        sides = ()
+    if len(sides) == 1:
+        return sides[0]
+    if len(sides) == 2:
+        return sides[0], sides[1]
+    raise InputError(f"--size takes pixels such as 64, or height x width such as 48x64: {text!r}?")
 
 
 def read_names(text: str | None) -> list[str] | None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kindset.cli._compare import read_truth
+from kindset._files import check_output_file
 from kindset.cli._options import (
     Bootstrap,
     Debug,
@@ -17,12 +17,14 @@ from kindset.cli._options import (
     Metric,
     Noise,
     Runs,
+    SameRows,
     Truth,
     read_indices,
 )
-from kindset.exceptions import InputError
+from kindset.cli._terminal import echo
+from kindset.comparison import DEFAULT_NOISE
 from kindset.report import write_report
-from kindset.runs import load_runs
+from kindset.runs import align_labels, load_runs, read_labels
 
 
 def report(
@@ -37,7 +39,8 @@ def report(
     metric: Metric = "euclidean",
     truth: Truth = None,
     bootstrap: Bootstrap = 0,
-    noise: Noise = "drop",
+    noise: Noise = None,
+    same_rows: SameRows = False,
     jobs: Jobs = 1,
     force: Force = False,
     as_json: Json = False,
@@ -48,10 +51,7 @@ def report(
     The page is a single file that needs no network. Runs on the same data are ranked without
     labels; the first is shown in full, the others folded.
     """
-    if out.is_dir():
-        raise InputError(f"{out} is a folder; --out names the HTML file.")
-    if out.exists() and not force:
-        raise InputError(f"{out} exists already; choose another --out, or replace it: --force.")
+    check_output_file(out, force=force)
     indices = read_indices(index)
     loaded = load_runs(runs)
     write_report(
@@ -60,15 +60,16 @@ def report(
         title=title,
         indices=indices,
         metric=metric,
-        noise=noise,
-        truth=None if truth is None else read_truth(truth),
+        noise=noise or DEFAULT_NOISE,
+        truth=None if truth is None else align_labels(*read_labels(truth), loaded),
+        same_rows=same_rows,
         n_bootstrap=bootstrap,
         n_jobs=jobs,
         verbose=not as_json,
     )
     size = out.stat().st_size
     if as_json:
-        typer.echo(json.dumps({"report": str(out), "runs": len(loaded), "bytes": size}))
+        echo(json.dumps({"report": str(out), "runs": len(loaded), "bytes": size}))
         return
-    typer.echo(f"{len(loaded)} run{'s' if len(loaded) > 1 else ''}, {size / 1e6:.1f} MB")
-    typer.echo(f"Report: {out}")
+    echo(f"{len(loaded)} run{'s' if len(loaded) > 1 else ''}, {size / 1e6:.1f} MB")
+    echo(f"Report: {out}")

@@ -7,8 +7,10 @@ from kindset.evaluation._display_graph import CorrelationGraphDisplay
 from kindset.evaluation._display_scores import RankingDisplay, ScoreHeatmapDisplay
 from kindset.evaluation._display_spaces import SpacesDisplay
 from kindset.evaluation._external import (
+    KNOWN_MEASURES,
     adjusted_rand,
     clustering_accuracy,
+    known_measures,
     label_wasserstein,
     match_labels,
     matched_f1,
@@ -30,6 +32,7 @@ from kindset.evaluation._warnings import EvidenceWarning
 
 __all__ = [
     "INDICES",
+    "KNOWN_MEASURES",
     "AdaptiveEvaluation",
     "AssignmentDisplay",
     "CorrelationGraphDisplay",
@@ -48,6 +51,7 @@ __all__ = [
     "dip_statistic",
     "dip_test",
     "dunn",
+    "known_measures",
     "label_wasserstein",
     "match_labels",
     "matched_f1",

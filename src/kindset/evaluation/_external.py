@@ -263,3 +263,51 @@ def assignment_table(
     true, pred, true_values, pred_values = _check_pair(labels_true, labels_pred)
     order = np.argsort(_matched_codes(true, pred, method), kind="stable")
     return contingency(true, pred)[:, order], true_values, pred_values[order]
+
+
+KNOWN_MEASURES = {
+    "nmi": normalized_mutual_info,
+    "acc": clustering_accuracy,
+    "ari": adjusted_rand,
+}
+"""What runs are measured with where labels are known."""
+
+
+def known_measures(labels_true: ArrayLike, labels_pred: ArrayLike) -> dict[str, float]:
+    """Compare a clustering with known labels, on all points and on those it covers.
+
+    Parameters
+    ----------
+    labels_true : array-like of shape (n_samples,)
+        Known labels.
+    labels_pred : array-like of shape (n_samples,)
+        Clusters; -1 is a point that was left out.
+
+    Returns
+    -------
+    measures : dict of str to float
+        `nmi`, `acc` and `ari` on all points, each left-out point a cluster of its own;
+        `nmi_covered`, `acc_covered` and `ari_covered` on the points with a cluster (NaN if there
+        are none).
+
+    Examples
+    --------
+    >>> from kindset.evaluation import known_measures
+    >>> measures = known_measures([0, 0, 1, 1], [0, 0, 1, -1])
+    >>> measures["acc"], measures["acc_covered"]
+    (0.75, 1.0)
+    """
+    true, pred, _, pred_values = _check_pair(labels_true, labels_pred)
+    noise = np.zeros(len(pred), dtype=bool)
+    if pred_values.dtype.kind in "if":
+        noise = pred_values[pred] == -1
+    alone = pred.copy()
+    alone[noise] = len(pred_values) + np.arange(noise.sum())
+    measures = {name: measure(true, alone) for name, measure in KNOWN_MEASURES.items()}
+    if not noise.any():
+        return {**measures, **{f"{name}_covered": value for name, value in measures.items()}}
+    covered = ~noise
+    for name, measure in KNOWN_MEASURES.items():
+        found = measure(true[covered], pred[covered]) if covered.any() else float("nan")
+        measures[f"{name}_covered"] = found
+    return measures

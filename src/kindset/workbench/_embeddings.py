@@ -44,12 +44,12 @@ def read_embedding(name: str, shape: tuple[int, ...]) -> tuple[str, int]:
     kind, _, number = name.partition(":")
     if kind not in EMBEDDINGS or not re.fullmatch("[1-9][0-9]{0,5}", number):
         raise InputError(
-            f"--embedding takes {' or '.join(f'{known}:N' for known in EMBEDDINGS)} with a number "
+            f"`embedding` takes {' or '.join(f'{known}:N' for known in EMBEDDINGS)} with a number "
             f"of dimensions, such as pca:20, not {name!r}."
         )
     if int(number) > min(shape):
         raise InputError(
-            f"--embedding {name}: there are only {shape[1]} columns and {shape[0]} samples."
+            f"`embedding` {name}: there are only {shape[1]} columns and {shape[0]} samples."
         )
     return kind, int(number)
 

@@ -1,21 +1,22 @@
-"""The methods that cluster rows of numbers or images; a new one is one entry."""
+"""The methods by name; a new one is one entry."""
 
-import hashlib
 import inspect
-import json
-import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kindset.cli._options import AUTO, read_names
 from kindset.exceptions import InputError
-from kindset.workbench._samples import Kind
+
+if TYPE_CHECKING:
+    from kindset.workbench._settings import Setting
+
+Takes = Literal["answers", "rows", "images"]
 
 
 @dataclass(frozen=True)
@@ -30,68 +31,98 @@ class Method:
         Module and class; imported when it is used.
     number : str
         The parameter that holds the number of clusters.
-    takes : tuple of {"features", "images"}
-        What it clusters; images are laid out as rows for a method that takes features.
+    takes : {"answers", "rows", "images"}
+        What it clusters: ordered answers, rows of numbers, or images as images. Images are laid
+        out as rows for a method that takes rows.
     defaults : dict
         Parameters that differ from the estimator's own.
     finds_number : bool
         Whether it finds the number of clusters if it is given None.
+    chooses_number : bool
+        Whether a criterion chooses among several numbers within one run.
+    predicts : bool
+        Whether its model can assign new samples.
     by_cluster : tuple of str
         Fitted attributes with one entry for each cluster, of an estimator whose clusters come in
         no order.
+    needs : tuple of str
+        Packages of an optional extra that it needs.
     """
 
     title: str
     estimator: str
     number: str = "n_clusters"
-    takes: tuple[Kind, ...] = ("features",)
+    takes: Takes = "rows"
     defaults: dict[str, Any] = field(default_factory=dict)
     finds_number: bool = False
+    chooses_number: bool = False
+    predicts: bool = True
     by_cluster: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
 
     @property
-    def pixels(self) -> bool:
-        """Whether it looks at images as images."""
-        return "images" in self.takes
+    def available(self) -> bool:
+        """Whether the packages that it needs are installed."""
+        return all(find_spec(package) is not None for package in self.needs)
 
-    def build(
-        self, setting: "Setting", *, n_jobs: int, verbose: bool, work: Path | None = None
-    ) -> Any:
-        """Make the estimator; if it can go on after it was killed, it does so from `work`."""
-        module, name = self.estimator.split(":")
-        try:
-            kind = getattr(import_module(module), name)
-        except ImportError as error:
-            raise InputError(f"--method {setting.method}: {error}.") from error
-        known = inspect.signature(kind).parameters
-        options = {self.number: "-k", "random_state": "--seed", "n_jobs": "--jobs"}
-        for parameter in setting.parameters:
-            if parameter in options:
-                raise InputError(f"--param {parameter}: say it with {options[parameter]}.")
-            if parameter not in known:
+    def parameters(
+        self,
+        setting: "Setting",
+        *,
+        n_jobs: int = 1,
+        verbose: bool = False,
+        checkpoint_dir: Path | None = None,
+    ) -> dict[str, Any]:
+        """Return the estimator's parameters but the number of clusters; refuse unknown ones."""
+        known = inspect.signature(self._load(setting.method)).parameters
+        elsewhere = {self.number: "k", "random_state": "seed", "n_jobs": "n_jobs"}
+        for name in setting.parameters:
+            if name in elsewhere:
                 raise InputError(
-                    f"--param {parameter}: {setting.method} has {', '.join(sorted(known))}."
+                    f"`parameters` {name}: say it with `{elsewhere[name]}`.", parameter="parameters"
+                )
+            if name not in known:
+                raise InputError(
+                    f"`parameters` {name}: {setting.method} has {', '.join(sorted(known))}.",
+                    parameter="parameters",
                 )
         wanted = {
             **self.defaults,
-            self.number: setting.k,
             "random_state": setting.seed,
             "n_jobs": n_jobs,
-            "checkpoint_dir": work,
-            "verbose": int(verbose) if module.startswith("kindset") else 0,
+            "checkpoint_dir": checkpoint_dir,
+            "verbose": int(verbose) if self.estimator.startswith("kindset") else 0,
             **setting.parameters,
         }
-        model = kind(**{key: value for key, value in wanted.items() if key in known})
-        if module.startswith("sklearn"):  # ours tell in words of their own when they are fitted
+        return {key: value for key, value in wanted.items() if key in known}
+
+    def build(self, setting: "Setting", **how: Any) -> Any:
+        """Make the estimator; see `parameters` for what decides how it works."""
+        model = self._load(setting.method)(
+            **{self.number: setting.k, **self.parameters(setting, **how)}
+        )
+        if self.estimator.startswith("sklearn"):  # ours are checked when they are fitted
             try:
                 model._validate_params()
             except ValueError as error:
-                raise InputError(f"--param: {error}") from error
+                raise InputError(f"`parameters`: {error}", parameter="parameters") from error
         return model
 
+    def _load(self, name: str) -> Any:
+        module, kind = self.estimator.split(":")
+        try:
+            return getattr(import_module(module), kind)
+        except ImportError as error:
+            raise InputError(f"`method` {name}: {error}.", parameter="method") from error
+
     def fit(self, model: Any, X: NDArray[Any]) -> NDArray[np.int64]:
-        """Fit the estimator; return the cluster of each sample, the largest one first."""
+        """Fit the estimator; return the cluster of each sample, the largest one first.
+
+        Where the model can predict, its clusters are put in that order, so that both agree.
+        """
         labels = np.asarray(model.fit_predict(X))
+        if not self.predicts:
+            return _largest_first(labels)
         if not self.by_cluster:
             return labels
         order = np.argsort(-np.bincount(labels, minlength=getattr(model, self.number)), stable=True)
@@ -106,7 +137,31 @@ class Method:
         return labels
 
 
-METHODS: dict[str, Method] = {
+def _largest_first(labels: NDArray[Any]) -> NDArray[np.int64]:
+    """Number clusters by size; ties keep their order."""
+    _, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    number = np.empty(len(sizes), dtype=np.int64)
+    number[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
+    return number[codes]
+
+
+def _survey(distribution: str, title: str) -> Method:
+    return Method(
+        title,
+        "kindset.ordinal:OrdinalMixture",
+        number="n_components",
+        takes="answers",
+        defaults={"distribution": distribution, "n_init": 20},
+        chooses_number=True,
+    )
+
+
+_TORCH = ("torch", "safetensors")
+
+METHODS: Mapping[str, Method] = {
+    "bos": _survey("bos", "BOS (binary ordinal search)"),
+    "god": _survey("god", "GOD (globally ordered data)"),
+    "ordinal": _survey("auto", "BOS or GOD, question by question"),
     "kmeans": Method(
         "k-means",
         "sklearn.cluster:KMeans",
@@ -120,87 +175,31 @@ METHODS: dict[str, Method] = {
         defaults={"n_init": 3, "reg_covar": 1e-4},
         by_cluster=("weights_", "means_", "covariances_", "precisions_", "precisions_cholesky_"),
     ),
-    "ward": Method("Ward's hierarchical clustering", "sklearn.cluster:AgglomerativeClustering"),
+    "ward": Method(
+        "Ward's hierarchical clustering",
+        "sklearn.cluster:AgglomerativeClustering",
+        predicts=False,
+    ),
     "unmasking": Method("unmasking", "kindset.unmasking:UnmaskingClustering", finds_number=True),
     "dti-kmeans": Method(
-        "transformation-invariant k-means", "kindset.images:DTIKMeans", takes=("images",)
+        "transformation-invariant k-means",
+        "kindset.images:DTIKMeans",
+        takes="images",
+        needs=_TORCH,
     ),
     "dti-gmm": Method(
         "transformation-invariant Gaussian mixture",
         "kindset.images:DTIGaussianMixture",
-        takes=("images",),
+        takes="images",
+        needs=_TORCH,
     ),
 }
 
 
-@dataclass(frozen=True)
-class Setting:
-    """One clustering to be made; without `k` the method finds the number of clusters."""
-
-    method: str
-    k: int | None
-    seed: int = 0
-    embedding: str | None = None
-    parameters: dict[str, Any] = field(default_factory=dict)
-    scale: str = "none"
-
-    @property
-    def number(self) -> int | str:
-        """The number of clusters as a user gives it."""
-        return AUTO if self.k is None else self.k
-
-    @property
-    def name(self) -> str:
-        """What to call the run, s being the seed: short, as tables have many columns."""
-        return f"{self._space(' ')}{self.method} K={self.number} s{self.seed}"
-
-    @property
-    def folder(self) -> str:
-        """What to call the run's folder, among others."""
-        told = json.dumps(self.parameters, sort_keys=True, default=str)
-        mark = f"-{hashlib.sha256(told.encode()).hexdigest()[:6]}" if self.parameters else ""
-        return f"{self._space('-')}{self.method}-k{self.number}-seed{self.seed}{mark}"
-
-    def _space(self, end: str) -> str:
-        """Say what was done to the samples first, each word with that end."""
-        words = [] if self.scale == "none" else [self.scale]
-        words += [] if self.embedding is None else [self.embedding.replace(":", "")]
-        return "".join(f"{word}{end}" for word in words)
-
-    def as_parameters(self) -> dict[str, Any]:
-        """Return all that decides the result, as a run writes it down."""
-        scaled = {} if self.scale == "none" else {"scale": self.scale}
-        chosen = {"n_clusters": self.number, "embedding": self.embedding}
-        return {**chosen, **scaled, **self.parameters}
-
-
-def read_parameters(texts: Sequence[str], transforms: str | None = None) -> dict[str, Any]:
-    """Read ``name=value`` pairs; the values are written as in TOML, bare words are text.
-
-    What `transforms` lists has an option of its own and comes first.
-    """
-    found: dict[str, Any] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals or not name.strip().isidentifier():
-            raise InputError(f"--param takes name=value, such as n_init=20, not {text!r}.")
-        try:
-            found[name.strip()] = tomllib.loads(f"value = {value}")["value"]
-        except tomllib.TOMLDecodeError:
-            found[name.strip()] = {"None": None, "True": True, "False": False}.get(value, value)
-    if transforms is not None:
-        found["transforms"] = "auto" if transforms == "auto" else read_names(transforms)
-    return found
-
-
-def read_seeds(text: str | None, seed: int) -> list[int]:
-    """Read a list of seeds, "0,3,7"; without one, the one seed."""
-    if text is None:
-        return [seed]
-    try:
-        seeds = [int(part) for part in text.split(",")]
-    except ValueError:
-        seeds = []
-    if not seeds or min(seeds) < 0 or max(seeds) >= 2**32:
-        raise InputError(f"--seeds takes whole numbers such as 0,1,2, not {text!r}.")
-    return list(dict.fromkeys(seeds))
+def get_method(name: str) -> Method:
+    """Return the method of that name."""
+    if name not in METHODS:
+        raise InputError(
+            f"`method` must be one of {', '.join(METHODS)}, not {name!r}.", parameter="method"
+        )
+    return METHODS[name]

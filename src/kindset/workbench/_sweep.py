@@ -1,51 +1,49 @@
 """Several runs in one folder, made one after the other; what is finished is not made again."""
 
 import json
+import logging
 import shutil
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-
-import typer
 
 from kindset._files import check_output_folder, is_ours, output_folder, write_text
 from kindset._version import __version__
-from kindset.exceptions import InputError
+from kindset.exceptions import InputError, Interrupted
 from kindset.runs import RUN_FILE, Fingerprint, Run, SharedSpaces
+from kindset.workbench._dataset import Dataset
+from kindset.workbench._kinds import cluster_once
+from kindset.workbench._outcome import Execution, Outcome
+from kindset.workbench._settings import Setting
 from kindset.workbench._working import ENDING, WorkingFolder
 
 MARKER = "sweep.json"
 
+_log = logging.getLogger("kindset.workbench")
+
 
 @dataclass(frozen=True)
 class Job:
-    """A run to be made.
+    """One run to be made of a dataset, and how to recognise it if it is there already."""
 
-    Attributes
-    ----------
-    folder : str
-        Its name among the others.
-    wanted : dict
-        What an earlier run must have in common with this one to stand for it.
-    data : Fingerprint
-        What it is made on.
-    source : dict of str to str
-        What else must be the same, such as ids and known labels, in words and as a hash.
-    make : callable
-        ``make(folder, work)`` makes the run, fills its folder, and returns it; in the working
-        folder it may leave what it needs to go on after it was killed.
-    how : str
-        What does not decide the run, but whether work on it can go on: the number of threads.
-    """
+    data: Dataset
+    setting: Setting
+    execution: Execution = field(default_factory=Execution)
 
-    folder: str
-    wanted: dict[str, object]
-    data: Fingerprint
-    source: dict[str, str]
-    make: Callable[[Path, WorkingFolder], Run]
-    how: str = ""
+    @property
+    def folder(self) -> str:
+        """The name of its folder among others."""
+        return self.setting.folder
 
-    def stands(self, path: Path) -> Run | None:
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """What it is made on."""
+        answers = self.setting.described.takes == "answers"
+        return self.data.answers_fingerprint if answers else self.data.numbers_fingerprint
+
+    def standing(self, path: Path) -> Run | None:
         """Return the run that an earlier, perhaps interrupted, sweep has finished.
 
         A sound run that is another one is refused: it is not to be replaced unasked.
@@ -57,28 +55,40 @@ class Job:
         changed = self._changed(run)
         if changed:
             raise InputError(
-                f"{path} was made with {' and '.join(changed)}; choose another --out, or replace "
-                "it (--force)."
+                f"{path} was made with {' and '.join(changed)}; choose another `out`, or replace "
+                "it (`force`).",
+                parameter="force",
             )
         return run
 
     def _changed(self, run: Run) -> list[str]:
         """Say in words what a run does not have in common with this one."""
-        wanted = any(_plain(getattr(run, key)) != _plain(self.wanted[key]) for key in self.wanted)
+        wanted = _plain(self.setting.as_parameters())
+        assert isinstance(wanted, dict)
+        made = {name: value for name, value in run.parameters.items() if name in wanted}
+        same = run.method == self.setting.method and run.seed == self.setting.seed
         changed = {
             "another release of Kindset": run.versions.get("kindset") != __version__,
-            "other settings": wanted,
-            "other data": run.data != self.data,
+            "other settings": not same or _plain(made) != wanted,
+            "other data": run.data != self.fingerprint,
         }
-        source = run.details.get("source", self.source)
-        for what, told in self.source.items():
-            changed[f"other {what}"] = not isinstance(source, dict) or source.get(what) != told
+        known = run.details.get("source", self.data.identity)
+        for what, hashed in self.data.identity.items():
+            changed[f"other {what}"] = not isinstance(known, dict) or known.get(what) != hashed
         return [what for what in changed if changed[what]]
 
     def work_for(self, path: Path) -> WorkingFolder:
         """Return the working folder of this run, if it is to stand at `path`."""
-        about = (__version__, _plain(self.wanted), self.data, self.source, self.how)
+        setting = (self.setting.method, _plain(self.setting.as_parameters()), self.setting.seed)
+        threads = f"{self.execution.n_jobs} threads"
+        about = (__version__, setting, self.fingerprint, self.data.identity, threads)
         return WorkingFolder(path, repr(about))
+
+    def make(self, work: WorkingFolder | None) -> Outcome:
+        """Make the run, or resume it."""
+        return cluster_once(
+            self.data, self.setting, self.execution, None if work is None else work.path
+        )
 
 
 def _plain(value: object) -> object:
@@ -94,13 +104,15 @@ def is_sweep(folder: Path) -> bool:
 def check_single_output(folder: Path, *, force: bool) -> None:
     """Refuse, before any work, a folder that one output must not replace, such as that of runs."""
     if is_sweep(folder):
-        raise InputError(f"{folder} is a folder of runs, which stay; choose another --out.")
+        raise InputError(
+            f"{folder} is a folder of runs, which stay; choose another `out`.", parameter="out"
+        )
     check_output_folder(folder, force=force)
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """A folder of runs about one thing, made one after the other.
+    """A folder of runs of one data source, made one after the other.
 
     Attributes
     ----------
@@ -108,18 +120,15 @@ class Sweep:
         Where they go, each into a folder of its own.
     about : str
         What all of them are about; runs about another thing do not mix with them.
-    say : callable
-        Tells how it goes.
     force : bool
         Whether runs that are there are made again. Runs about another thing, or any other output,
-        then go as soon as the first new run stands.
+        are removed as soon as the first new run is written.
     single : bool
-        Whether it is one run only, which never takes the place of several.
+        Whether it is one run only, which never replaces several.
     """
 
     folder: Path
     about: str
-    say: Callable[[str], None]
     force: bool = False
     single: bool = False
 
@@ -137,12 +146,13 @@ class Sweep:
         """Make the runs that are not there yet, or with `force` all; return all.
 
         An earlier run that is another one is refused before any work. Ctrl-C keeps what is
-        finished, and the next call goes on from there. Other runs about the same thing stay as
+        finished, and the next call resumes from there. Other runs about the same thing stay as
         they are.
         """
         share = SharedSpaces()
         there = [self._standing(job, share) for job in jobs]
-        runs = []
+        clock = _Clock(len(jobs) - sum(run is not None for run in there))
+        runs: list[Run] = []
         for number, job in enumerate(jobs):
             earlier = (self.folder / job.folder).exists()
             # What was not there at first, another sweep may have made meanwhile.
@@ -152,16 +162,18 @@ class Sweep:
                     run = self._make(job)
                 except KeyboardInterrupt:
                     done = f"{number} of {len(jobs)} runs are there"
-                    self.say(f"Interrupted: {done}; start again to go on.")
-                    raise typer.Exit(130) from None
+                    raise Interrupted(
+                        f"Interrupted: {done}; start again to resume.", runs
+                    ) from None
                 note = f"{sum(run.timings.values()):.1f} s"
                 note += ", in place of an earlier one" if earlier else ""
-            self.say(f"[{number + 1}/{len(jobs)}] {run.name}: {note}")
+                note += clock.remaining()
+            _log.info("[%d/%d] %s: %s", number + 1, len(jobs), run.name, note)
             runs.append(share(run))
         return runs
 
     def _standing(self, job: Job, share: SharedSpaces) -> Run | None:
-        run = None if self.force else job.stands(self.folder / job.folder)
+        run = None if self.force else job.standing(self.folder / job.folder)
         return None if run is None else share(run)
 
     def _make(self, job: Job) -> Run:
@@ -170,7 +182,7 @@ class Sweep:
         work = job.work_for(path)
         if is_sweep(self.folder):
             with output_folder(path, force=True) as stage:
-                run = job.make(stage, work)
+                run = _make_whole(job, work, stage)
                 others = self._replaceable()
             if others:
                 self._remove(others, path)
@@ -179,7 +191,7 @@ class Sweep:
             with output_folder(self.folder, force=self.force) as stage:
                 self._mark(stage)
                 (stage / job.folder).mkdir()
-                run = job.make(stage / job.folder, work)
+                run = _make_whole(job, work, stage / job.folder)
                 if is_sweep(self.folder):
                     raise InputError(f"others put runs into {self.folder} meanwhile; start again.")
         work.clear()
@@ -191,12 +203,14 @@ class Sweep:
         others = [] if marker.get("about") == self.about else _runs_in(self.folder)
         if others and self.single:
             raise InputError(
-                f"{self.folder} holds runs of other data, which stay; choose another --out."
+                f"{self.folder} holds runs of other data, which stay; choose another `out`.",
+                parameter="out",
             )
         if others and not self.force:
             raise InputError(
                 f"{self.folder} holds runs of other data; choose another, or replace them "
-                "(--force)."
+                "(`force`).",
+                parameter="force",
             )
         return others
 
@@ -206,11 +220,40 @@ class Sweep:
         for path in (*others, *left):
             if path != new and not path.is_symlink():
                 shutil.rmtree(path)
-        self.say(f"Removed: {len(others)} run{'s'[: len(others) > 1]} of other data.")
+        _log.info("Removed: %d run%s of other data.", len(others), "s"[: len(others) > 1])
 
     def _mark(self, folder: Path) -> None:
         text = json.dumps({"kindset": __version__, "about": self.about})
         write_text(folder / MARKER, f"{text}\n")
+
+
+class _Clock:
+    """Says how long the runs that are still to be made will take, judged by those made."""
+
+    def __init__(self, n_runs: int) -> None:
+        self._left = n_runs
+        self._made = 0
+        self._start = time.perf_counter()
+
+    def remaining(self) -> str:
+        """Count one more run as made, and say what is left."""
+        self._made, self._left = self._made + 1, self._left - 1
+        elapsed = time.perf_counter() - self._start
+        if self._left <= 0 or elapsed < 2:
+            return ""
+        return f" ({elapsed:.0f} s so far, about {self._left * elapsed / self._made:.0f} s left)"
+
+
+def _make_whole(job: Job, work: WorkingFolder, folder: Path) -> Run:
+    """Make a run and fill its folder; one that was interrupted is no run of a sweep."""
+    with warnings.catch_warnings():
+        # That the best so far is kept: not in a sweep, which keeps whole runs.
+        warnings.filterwarnings("ignore", message="Interrupted")
+        outcome = job.make(work)
+    if outcome.interrupted:
+        raise KeyboardInterrupt
+    outcome.write(folder)
+    return outcome.run
 
 
 def _runs_in(folder: Path) -> list[Path]:

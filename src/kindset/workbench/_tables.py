@@ -1,11 +1,12 @@
 """Reading survey tables, and what a user says about their columns."""
 
 import csv
+import os
 import re
 import shlex
 import tomllib
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -65,11 +66,28 @@ class Codebook:
             book.levels[name] = levels
         return book
 
+    @classmethod
+    def of(
+        cls,
+        levels: "str | os.PathLike[str] | Mapping[str, Sequence[Any]] | Codebook | None",
+        questions: Mapping[str, str] | None = None,
+    ) -> "Codebook":
+        """Make a codebook from a TOML file or from lists, with further words of questions."""
+        if isinstance(levels, Codebook):
+            book = levels
+        elif levels is None or isinstance(levels, (str, os.PathLike)):
+            book = cls.read(None if levels is None else Path(levels))
+        else:
+            book = cls({str(name): list(answers) for name, answers in levels.items()})
+        return cls(book.levels, {**book.questions, **(questions or {})})
+
     def check(self, table: pd.DataFrame) -> None:
         """Refuse a name that is not in the table: most likely it is misspelt."""
         for name in (*self.levels, *self.questions):
             if name not in table:
-                raise InputError(f"--levels names the column {name!r}; {_columns_of(table)}.")
+                raise InputError(
+                    f"`levels` names the column {name!r}; {columns_of(table)}.", parameter="levels"
+                )
 
     def apply(self, table: pd.DataFrame) -> pd.DataFrame:
         """Make ordered categoricals of the columns whose levels are known."""
@@ -92,9 +110,6 @@ class Codebook:
             if all(isinstance(level, str) for level in levels)
         }
 
-
-COUNTED = "row"
-"""Name of the ids of rows that have no column for them."""
 
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "<NA>")
 """What stands for a missing answer in a CSV file, unless it is one of a column's levels."""
@@ -230,39 +245,30 @@ def _is_number(text: str) -> bool:
     return re.fullmatch(r"[+-]?\d+(\.\d*)?", text) is not None
 
 
-def take_column(table: pd.DataFrame, name: str | None, option: str) -> "pd.Series[Any] | None":
-    """Take a column out of the table, by the option that names it."""
+def take_column(table: pd.DataFrame, name: str | None, parameter: str) -> "pd.Series[Any] | None":
+    """Take a column out of the table, by the parameter that names it."""
     if name is None:
         return None
     if name not in table:
-        raise InputError(f"{option}: there is no column {name!r}; {_columns_of(table)}.")
+        raise InputError(
+            f"`{parameter}`: there is no column {name!r}; {columns_of(table)}.", parameter=parameter
+        )
     column: pd.Series[Any] = table.pop(name)
     return column
 
 
-def take_ids(
-    table: pd.DataFrame, name: str | None, reserved: str = r"segment|p\d+"
-) -> "pd.Series[Any]":
-    """Take out the column that identifies the rows; without one, count them from 1."""
-    ids = take_column(table, name, "--id-column")
-    if ids is None:
-        return pd.Series(range(1, len(table) + 1), index=table.index, name=COUNTED)
+def check_ids(ids: "pd.Series[Any]") -> "pd.Series[Any]":
+    """Refuse ids that are missing or repeated."""
     if ids.isna().any():
-        raise InputError(f"column {name!r} has no value in row {ids.isna().argmax() + 1}.")
+        raise InputError(f"column {ids.name!r} has no value in row {ids.isna().argmax() + 1}.")
     if ids.duplicated().any():
-        raise InputError(f"column {name!r} repeats the id {ids[ids.duplicated()].iloc[0]!r}.")
-    if re.fullmatch(reserved, str(name)):
-        raise InputError(
-            f"an id column cannot be called {name!r}, like a column of the result: rename it."
-        )
+        raise InputError(f"column {ids.name!r} repeats the id {ids[ids.duplicated()].iloc[0]!r}.")
     return ids
 
 
-def take_weights(table: pd.DataFrame, name: str | None) -> "pd.Series[Any] | None":
-    """Take out the rows' weights, scaled to a mean of one so that the criteria count rows."""
-    weights = take_column(table, name, "--weight-column")
-    if weights is None:
-        return None
+def usable_weights(weights: "pd.Series[Any]") -> "pd.Series[Any]":
+    """Return the rows' weights, scaled to a mean of one so that the criteria count rows."""
+    name = weights.name
     weights = pd.to_numeric(weights, errors="coerce")
     wrong = (weights.isna() | (weights < 0) | (weights == float("inf"))).to_numpy()
     if wrong.any():
@@ -276,10 +282,13 @@ def keep_columns(
     table: pd.DataFrame, names: Sequence[str] | None, excluded: Sequence[str] | None
 ) -> pd.DataFrame:
     """Keep the named columns (without names, all) but the excluded ones."""
-    for option, listed in (("--columns", names), ("--exclude", excluded)):
+    for parameter, listed in (("columns", names), ("exclude", excluded)):
         for name in listed or ():
             if name not in table:
-                raise InputError(f"{option}: there is no column {name!r}; {_columns_of(table)}.")
+                raise InputError(
+                    f"`{parameter}`: there is no column {name!r}; {columns_of(table)}.",
+                    parameter=parameter,
+                )
     kept = dict.fromkeys(table.columns if names is None else names)
     return table[[name for name in kept if name not in (excluded or ())]]
 
@@ -296,7 +305,7 @@ def check_levels(name: str, column: "pd.Series[Any]", levels: Sequence[Any], rem
     raise InputError(
         f"column {name!r} holds {shown!r} in row {value.index[0] + 1}, which is not among its "
         f"levels ({known}){_nearest(shown, levels)}{_further(unknown, value.iloc[0])}: if it "
-        f"stands for a missing answer, say so with --missing{mark}; else correct it, or {remedy}."
+        f"stands for a missing answer, say so with `missing`{mark}; else correct it, or {remedy}."
     )
 
 
@@ -321,7 +330,7 @@ def _odd_first(values: "pd.Series[Any]") -> "pd.Series[Any]":
 
 
 def check_answers(table: pd.DataFrame) -> None:
-    """Explain, in the command line's terms, a column that holds no ordered answers."""
+    """Explain a column that holds no ordered answers."""
     if table.shape[1] == 0:
         raise InputError("there is no column left to cluster by.")
     for name in table.columns:
@@ -334,7 +343,7 @@ def check_answers(table: pd.DataFrame) -> None:
         if (numbers < 0).any():
             raise InputError(
                 f"column {name!r} holds {numbers.min():g}: if that stands for a missing answer, "
-                f"say so with --missing={numbers.min():g}."
+                f"say so with `missing`={numbers.min():g}."
             )
     _note_doubtful_scales(table)
 
@@ -346,8 +355,8 @@ def _refuse(name: str, column: "pd.Series[Any]", wrong: "pd.Series[Any]", what: 
     shown = repr(value.iloc[0]) if what == "text" else f"{value.iloc[0]:g}"
     raise InputError(
         f"column {name!r} holds {what}, {shown} in row {value.index[0] + 1}: give the "
-        "order of its answers with --levels, leave the column out with --exclude, or say with "
-        "--missing that it stands for a missing answer."
+        "order of its answers with `levels`, leave the column out with `exclude`, or say with "
+        "`missing` that it stands for a missing answer."
     )
 
 
@@ -359,7 +368,7 @@ def _note_doubtful_scales(table: pd.DataFrame) -> None:
     if many:
         warnings.warn(
             f"{_list(many)}: more than 20 different answers. An id, an age? Leave it out with "
-            "--exclude, name it with --id-column, or group its values first.",
+            "`exclude`, name it with `ids`, or group its values first.",
             stacklevel=2,
         )
     gaps = [
@@ -370,8 +379,8 @@ def _note_doubtful_scales(table: pd.DataFrame) -> None:
     if gaps:
         warnings.warn(
             f"{_list(gaps)}: nobody gave some answers between the lowest and the highest, so the "
-            "scale is taken to have none there. Declare the whole scale with --levels, or the "
-            "codes of missing answers with --missing.",
+            "scale is taken to have none there. Declare the whole scale with `levels`, or the "
+            "codes of missing answers with `missing`.",
             stacklevel=2,
         )
 
@@ -383,7 +392,8 @@ def _list(names: Sequence[str]) -> str:
     )
 
 
-def _columns_of(table: pd.DataFrame) -> str:
+def columns_of(table: pd.DataFrame) -> str:
+    """Name the columns of a table, the first of many."""
     names = [str(name) for name in table.columns]
     more = f" and {len(names) - 12} more" if len(names) > 12 else ""
     return f"there are {', '.join(names[:12])}{more}"

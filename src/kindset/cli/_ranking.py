@@ -1,0 +1,128 @@
+"""Tables of a comparison on the terminal."""
+
+import numpy as np
+import pandas as pd
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from kindset.cli._terminal import echo, shown
+from kindset.comparison import KNOWN_MEASURES, Comparison, is_varied
+from kindset.evaluation import INDICES
+
+
+def show_comparison(comparison: Comparison) -> None:
+    """Print the ranking by each index, their consensus, and the agreement with known labels."""
+    console = Console()
+    console.print(_legend(comparison), style="dim")
+    for name in comparison.evaluations:
+        console.print(_ranking_table(comparison, name))
+        console.print(f"{_spaces_sentence(comparison, name)}\n", highlight=False)
+    if len(comparison.evaluations) > 1:
+        show_consensus(comparison)
+    agreement = comparison.agreement()
+    if agreement is not None:
+        columns = {str(name): [f"{v:.2f}" for v in agreement[name]] for name in agreement}
+        cells = {"strategy": [f"{index}, {how}" for index, how in agreement.index], **columns}
+        console.print(_table("Rank correlation with the known labels (Spearman)", cells))
+
+
+def show_consensus(comparison: Comparison) -> None:
+    """Print the ranks by several indices, the place that their mean gives, and known labels."""
+    consensus = comparison.consensus()
+    details = comparison.ranking(next(iter(comparison.evaluations))).loc[consensus.index]
+    cells = {
+        "place": [f"{place:g}" for place in consensus["place"]],
+        "run": [str(run) for run in consensus.index],
+        "K": [str(k) for k in details["clusters"]],
+    }
+    for name in comparison.evaluations:
+        cells[INDICES[name].short] = [f"{rank:g}" for rank in consensus[name]]
+    cells["mean"] = [f"{rank:.3g}" for rank in consensus["mean_rank"]]
+    bounds = zip(consensus["place_low"], consensus["place_high"], strict=True)
+    cells["range"] = [f"{low:g}–{high:g}" for low, high in bounds]
+    cells |= _known(details)
+    console = Console()
+    console.print(_table("Consensus: rank by each index, and place by their mean", cells))
+    drawn = any(evaluation.n_bootstrap for evaluation in comparison.evaluations.values())
+    more = ", and points resampled" if drawn else ""
+    console.print(f"range: places with an index or a space left out{more}.\n", style="dim")
+
+
+def _legend(comparison: Comparison) -> str:
+    lines = ["avg, pool, own: rank by average rank, by mean score, in its own space."]
+    evaluations = list(comparison.evaluations.values())
+    if any(is_varied(evaluation) for evaluation in evaluations):
+        more = any(evaluation.n_bootstrap for evaluation in evaluations)
+        resampled = ", and points resampled" if more else " (see also `n_bootstrap`)"
+        lines.insert(0, f"range, wins: ranks and first places with one space left out{resampled};")
+    if any(hasattr(evaluation, "raw_") for evaluation in evaluations):
+        lines.append("raw: rank by the score in the data themselves.")
+    if any(evaluation.missing_.any() for evaluation in evaluations):
+        lines.append("*: has no score in some space; the worst one stands in.")
+    return "\n".join(lines) + "\n"
+
+
+OTHERS = {"rank_average": "avg", "pooled": "pool", "paired": "own", "raw": "raw"}
+"""The strategies beside ACE, and their headings."""
+
+
+def _ranking_table(comparison: Comparison, name: str) -> Table:
+    """Show the ranking, with the ranks that the simpler strategies would give beside it."""
+    ranking = comparison.ranking(name)
+    direction = "" if INDICES[name].larger_is_better else " (sign turned: larger is better)"
+    cells = {
+        "rank": [f"{rank:g}" for rank in ranking["rank"]],
+        "run": [str(run) for run in ranking.index],
+        "K": [str(k) for k in ranking["clusters"]],
+        "score": [
+            f"{score:.3g}{'*' if absent else ''}"
+            for score, absent in zip(
+                ranking["ace"], ranking.get("no_score", [False] * len(ranking)), strict=True
+            )
+        ],
+    }
+    evaluation = comparison.evaluations[name]
+    if is_varied(evaluation):
+        bounds = zip(ranking["rank_low"], ranking["rank_high"], strict=True)
+        cells["range"] = [f"{low:g}–{high:g}" for low, high in bounds]
+        cells["wins"] = [f"{share:.0%}" for share in ranking["win_share"]]
+    for strategy, heading in OTHERS.items():
+        if strategy in ranking:
+            ranks = ranking[strategy].round(12).rank(ascending=False)
+            cells[heading] = ["–" if np.isnan(rank) else f"{rank:g}" for rank in ranks]
+    return _table(f"{INDICES[name].title}{direction}", cells | _known(ranking))
+
+
+def _known(ranking: pd.DataFrame) -> dict[str, list[str]]:
+    """Return the columns of what was measured with known labels."""
+    return {
+        measure.upper(): [f"{value:.2f}" for value in ranking[measure]]
+        for measure in KNOWN_MEASURES
+        if measure in ranking
+    }
+
+
+def _table(title: str, cells: dict[str, list[str]]) -> Table:
+    table = Table(
+        title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0),
+        show_edge=False, pad_edge=False,
+    )  # fmt: skip
+    for heading in cells:
+        if heading in ("run", "strategy"):
+            table.add_column(heading, min_width=12, overflow="fold")
+        else:
+            table.add_column(heading, justify="right", no_wrap=True)
+    for row in zip(*cells.values(), strict=True):
+        table.add_row(*(escape(shown(cell)) for cell in row))
+    return table
+
+
+def _spaces_sentence(comparison: Comparison, name: str) -> str:
+    evaluation = comparison.evaluations[name]
+    n_runs, n_spaces = len(comparison.runs), len(comparison.spaces)
+    status = pd.Series(evaluation.status_)
+    counts = ", ".join(f"{n} {kind}" for kind, n in status.value_counts().items())
+    shared = f" for {n_runs} runs" if n_spaces < n_runs else ""
+    return f"{n_spaces} space{'s' if n_spaces > 1 else ''}{shared}: {counts}."

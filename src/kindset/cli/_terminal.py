@@ -1,0 +1,131 @@
+"""Words on the terminal: options in the place of parameters, nothing that a terminal would obey."""
+
+import logging
+import os
+import re
+import sys
+import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+OPTIONS = {
+    "colours": "--colours", "columns": "--columns", "criterion": "--criterion", "crop": "--crop",
+    "embedding": "--embedding", "exclude": "--exclude", "force": "--force", "ids": "--id-column",
+    "index": "--index", "indices": "--index", "k": "-k", "labels": "--label-column",
+    "levels": "--levels", "method": "--method", "metric": "--metric", "missing": "--missing",
+    "n_bootstrap": "--bootstrap", "n_init": "--starts", "n_jobs": "--jobs", "noise": "--noise",
+    "out": "--out", "parameters": "--param", "random_state": "--seed", "raw": "--raw",
+    "same_rows": "--same-rows", "sample_size": "--sample-size", "scale": "--scale",
+    "seed": "--seed", "size": "--size", "truth": "--truth", "weights": "--weight-column",
+}  # fmt: skip
+"""The option that sets each parameter of the library."""
+
+
+def as_options(sentence: str) -> str:
+    """Name options where a sentence of the library names parameters in backticks."""
+    return re.sub(r"`(\w+)`", lambda found: OPTIONS.get(found[1], found[0]), sentence)
+
+
+def explained(error: Any) -> str:
+    """Return the sentence of an `InputError`, with the option at fault."""
+    sentence = as_options(str(error))
+    option = OPTIONS.get(getattr(error, "parameter", None) or "")
+    return sentence if option is None or option in sentence else f"{option}: {sentence}"
+
+
+def shown(text: str) -> str:
+    """Escape what a terminal would obey; lines stay lines."""
+    return "".join(
+        letter
+        if letter in "\n\t" or unicodedata.category(letter) not in ("Cc", "Cs", "Cf")
+        else letter.encode("unicode_escape", "surrogatepass").decode("ascii")
+        for letter in text
+    )
+
+
+def say(sentence: str, *, mark: str, style: str) -> None:
+    """Print one sentence on standard error behind a mark."""
+    words = escape(shown(as_options(sentence)))
+    Console(stderr=True, highlight=False).print(f"[{style}]{mark}[/] {words}", soft_wrap=True)
+
+
+def echo(text: str, *, err: bool = False) -> None:
+    """Print plain text."""
+    stream = sys.stderr if err else sys.stdout
+    stream.write(shown(as_options(text)) + "\n")
+    stream.flush()
+
+
+class _Lines(logging.Handler):
+    """Prints what the library logs, line by line."""
+
+    def __init__(self, *, err: bool) -> None:
+        super().__init__(logging.INFO)
+        self._err = err
+
+    def emit(self, record: logging.LogRecord) -> None:
+        echo(record.getMessage(), err=self._err)
+
+
+@contextmanager
+def logged_lines(*, err: bool = True) -> Iterator[None]:
+    """Show what the library logs while something is done."""
+    logger, handler = logging.getLogger("kindset"), _Lines(err=err)
+    level, passed_on = logger.level, logger.propagate
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+        logger.propagate = passed_on
+
+
+class _Pipe:
+    """A stream whose reader may go away (`kindset … | head`): that is no error."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write, if anybody still reads."""
+        try:
+            return int(self._stream.write(text))
+        except BrokenPipeError:
+            self._to_nobody()
+            return len(text)
+
+    def flush(self) -> None:
+        """Flush, if anybody still reads."""
+        try:
+            self._stream.flush()
+        except BrokenPipeError:
+            self._to_nobody()
+
+    def _to_nobody(self) -> None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+
+
+@contextmanager
+def patient_streams() -> Iterator[None]:
+    """Let output end early, and show what an old terminal cannot as escapes."""
+    before = sys.stdout, sys.stderr
+    for stream in before:
+        if hasattr(stream, "reconfigure") and "utf" not in (stream.encoding or "").lower():
+            stream.reconfigure(errors="backslashreplace")
+    sys.stdout, sys.stderr = _Pipe(sys.stdout), _Pipe(sys.stderr)  # type: ignore[assignment]
+    try:
+        yield
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        sys.stdout, sys.stderr = before

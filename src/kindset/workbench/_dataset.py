@@ -1,0 +1,229 @@
+"""What is clustered, and what is known about it."""
+
+import hashlib
+import warnings
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from kindset.exceptions import InputError
+from kindset.runs import Fingerprint, Source, fingerprint
+from kindset.workbench._notes import collected_notes
+from kindset.workbench._scaling import SCALES, Scaling
+from kindset.workbench._tables import Codebook, check_answers
+
+Kind = Literal["table", "features", "images"]
+
+COUNTED = "row"
+"""Name of the ids of samples that have none of their own."""
+FILES = "file"
+"""Name of the ids of images that were read from a folder."""
+
+# Spreads of columns that differ by more than this factor let a few of them decide.
+_UNEQUAL = 30.0
+
+
+@dataclass(frozen=True)
+class Answers:
+    """A table as ordered answers, with what was noted about its columns."""
+
+    table: pd.DataFrame
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Samples as rows of numbers, how they were scaled, and what was noted about them."""
+
+    X: NDArray[Any]
+    scaling: Scaling | None
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Samples to cluster, and what is known about them; made by `read_data`.
+
+    Attributes
+    ----------
+    content : DataFrame or ndarray
+        A table; an array of shape (n, d); or images of shape (n, height, width[, channels]).
+    ids : Series
+        What tells the samples apart: a column, file names, or numbers from 1.
+    name : str
+        What to call the data.
+    source : Source
+        A fingerprint of where it came from, whatever columns are used.
+    labels : Series or None
+        Known labels, to compare with only.
+    weights : Series or None
+        Weights of the rows, with a mean of 1.
+    codebook : Codebook
+        The order of text answers, and the words of questions.
+    about : str
+        A sentence on the data, for reports.
+    notes : tuple of str
+        Cautions from reading.
+    crop : bool
+        Whether images were cropped to their size.
+    """
+
+    content: pd.DataFrame | NDArray[Any]
+    ids: "pd.Series[Any]"
+    name: str
+    source: Source
+    labels: "pd.Series[Any] | None" = None
+    weights: "pd.Series[Any] | None" = None
+    codebook: Codebook = field(default_factory=Codebook)
+    about: str = ""
+    notes: tuple[str, ...] = ()
+    crop: bool = False
+    _rows: dict[str, Rows] = field(default_factory=dict, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.content)
+
+    def __repr__(self) -> str:
+        shape = " × ".join(str(n) for n in self.content.shape)
+        return f"Dataset({self.name!r}, {self.kind}, {shape})"
+
+    @property
+    def kind(self) -> Kind:
+        """Whether the samples are rows of a table, rows of numbers, or images."""
+        if isinstance(self.content, pd.DataFrame):
+            return "table"
+        return "features" if self.content.ndim == 2 else "images"
+
+    @property
+    def columns(self) -> list[str] | None:
+        """Names of the columns; None if there are none."""
+        if isinstance(self.content, pd.DataFrame):
+            return [str(name) for name in self.content.columns]
+        return None
+
+    @cached_property
+    def identity(self) -> dict[str, str]:
+        """What an earlier run must share to stand for a new one, in words and as hashes."""
+        facts = {
+            "ids": [self.ids.name, *self.ids],
+            "known labels": None if self.labels is None else self.labels.tolist(),
+            "names of columns": self.columns,
+            "cropping": self.crop,
+            "weights": None if self.weights is None else self.weights.tolist(),
+            "levels": [self.codebook.levels, self.codebook.questions],
+        }
+        return {what: _short_hash(repr(fact)) for what, fact in facts.items()}
+
+    @cached_property
+    def answers(self) -> Answers:
+        """The table as ordered answers; a column that holds something else is refused."""
+        if not isinstance(self.content, pd.DataFrame):
+            raise InputError(f"{self.name} holds no table of answers.", parameter="method")
+        with collected_notes() as notes:
+            table = self.codebook.apply(self.content)
+            check_answers(table)
+        return Answers(table, tuple(notes))
+
+    @cached_property
+    def answers_fingerprint(self) -> Fingerprint:
+        """What a clustering of the answers is made on."""
+        return fingerprint(self.answers.table)
+
+    @cached_property
+    def numbers_fingerprint(self) -> Fingerprint:
+        """What a clustering of rows or images is made on, whatever their scale."""
+        return fingerprint(self.numbers)
+
+    @cached_property
+    def images(self) -> NDArray[Any]:
+        """The samples as images."""
+        if self.kind != "images":
+            raise InputError(f"{self.name} holds no images.", parameter="method")
+        return np.asarray(self.content)
+
+    @cached_property
+    def samples(self) -> NDArray[Any]:
+        """The samples as numbers, as they were read; text and gaps are refused."""
+        if not isinstance(self.content, pd.DataFrame):
+            return self.content
+        for name in self.content.columns:
+            _check_numbers(str(name), self.content[name])
+        return self.content.to_numpy(dtype=np.float64)
+
+    @cached_property
+    def numbers(self) -> NDArray[Any]:
+        """The samples as numbers that can be clustered: at least two, not all equal."""
+        X = self.samples
+        if len(X) < 2:
+            raise InputError(f"{self.name} holds {len(X)} sample; clusters need at least two.")
+        if (X[:1] == X).all():
+            raise InputError(f"all samples of {self.name} are equal; there is nothing to cluster.")
+        return X
+
+    def rows(self, scale: str = "none") -> Rows:
+        """Return the samples as rows of numbers; pixels from 0 to 1, in single precision."""
+        if scale not in SCALES:
+            raise InputError(
+                f"`scale` must be one of {', '.join(SCALES)}, not {scale!r}.", parameter="scale"
+            )
+        if self.kind == "images" and scale != "none":
+            raise InputError(
+                f"`scale` {scale} is for rows of numbers; {self.name} holds images, of shape "
+                f"{self.content.shape[1:]}.",
+                parameter="scale",
+            )
+        if scale not in self._rows:
+            self._rows[scale] = self._make_rows(scale)
+        return self._rows[scale]
+
+    def _make_rows(self, scale: str) -> Rows:
+        X = self.numbers
+        if self.kind == "images":
+            scaling = Scaling.pixels(X)
+            return Rows(scaling.rows(X), scaling, ())
+        X = X.astype(np.float64) if X.dtype.kind != "f" else X
+        if scale == "standard":
+            scaling = Scaling.standard(X)
+            return Rows(scaling(X), scaling, ())
+        with collected_notes() as notes:
+            _note_unequal_spreads(X, self.columns)
+        return Rows(X, None, tuple(notes))
+
+
+def _short_hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _check_numbers(name: str, column: "pd.Series[Any]") -> None:
+    if not pd.api.types.is_numeric_dtype(column):
+        text = column[column.map(lambda value: isinstance(value, str))]
+        shown = f", {text.iloc[0]!r} in row {text.index[0] + 1}" if len(text) else ""
+        raise InputError(
+            f"column {name!r} holds text{shown}; this method needs numbers: name the column with "
+            "`ids` or `labels`, or leave it out with `exclude`.",
+            parameter="exclude",
+        )
+    gaps = ~np.isfinite(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    if gaps.any():
+        raise InputError(
+            f"column {name!r} has no number in row {int(gaps.argmax()) + 1}; this method takes no "
+            "gaps (methods for surveys do): fill them, or leave the column or the rows out."
+        )
+
+
+def _note_unequal_spreads(X: NDArray[Any], columns: list[str] | None) -> None:
+    spread = X.std(axis=0, dtype=np.float64)
+    if not columns or spread[spread > 0].max() <= _UNEQUAL * spread[spread > 0].min():
+        return
+    widest = columns[int(spread.argmax())]
+    narrowest = columns[int(np.where(spread > 0, spread, np.inf).argmin())]
+    warnings.warn(
+        f"The columns have very different spreads ({widest} the largest, {narrowest} the "
+        "smallest), so a few decide; `scale` standard weighs all alike.",
+        UserWarning,
+        stacklevel=2,
+    )
