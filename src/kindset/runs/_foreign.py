@@ -98,9 +98,8 @@ def _read_npz(path: Path) -> Run:
     if "labels" not in arrays:
         raise InputError(f"{path} has no array `labels`.")
     labels = whole_numbers(arrays["labels"], path)
-    return _imported(
-        path, labels, arrays.get("embedding"), ids_of_archive(arrays, len(labels), path)
-    )
+    ids = ids_of_archive(arrays, len(labels), path)
+    return _imported(path, labels, arrays.get("embedding"), ids)
 
 
 def _read_csv(path: Path) -> Run:
