@@ -6,4 +6,15 @@ class InputError(ValueError):
 
     It is a `ValueError`, so code written for scikit-learn catches it as it is. The command line
     shows the sentence and ends with exit code 2.
+
+    Parameters
+    ----------
+    message : str
+        The sentence.
+    parameter : str or None
+        The parameter that is at fault, if there is one.
     """
+
+    def __init__(self, message: str = "", *, parameter: str | None = None) -> None:
+        super().__init__(message)
+        self.parameter = parameter
