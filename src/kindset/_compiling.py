@@ -6,10 +6,9 @@ from typing import Any
 
 import numba
 from numba.core.caching import FunctionCache
-from numba.core.dispatcher import Dispatcher
 
 
-class _OptionalCache(FunctionCache):  # type: ignore[misc]
+class _OptionalCache(FunctionCache):
     """A cache of compiled code whose files may turn out unreadable or unwritable at any time."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -55,8 +54,8 @@ def njit(*, cache: bool, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
-        compiled = numba.njit(**options)(function)
-        if cache and isinstance(compiled, Dispatcher):  # a plain function where numba is disabled
+        compiled: Any = numba.njit(**options)(function)
+        if cache and compiled is not function:  # numba can be switched off
             with suppress(RuntimeError, OSError):  # no place for files, or no source to read
                 compiled._cache = _OptionalCache(function)
         return compiled

@@ -11,10 +11,11 @@ import pandas as pd
 
 from kindset._arrays import as_label_array
 from kindset._files import csv_separator
+from kindset._reading import read_archive, read_array, regular_file
 from kindset._replacing import put_back, put_back_all
 from kindset.exceptions import InputError
 from kindset.runs._names import distinct_names
-from kindset.runs._run import RUN_FILE, Run, read_archive, read_array
+from kindset.runs._run import RUN_FILE, Run
 from kindset.runs._sharing import SharedSpaces
 
 # What stands beside runs, and a shell lists with them.
@@ -114,6 +115,7 @@ def _read_csv(path: Path) -> Run:
 def _label_column(path: Path, n_expected: int | None) -> "pd.Series[Any]":
     """Find the labels in a table, with or without a line of names."""
     try:
+        regular_file(path)
         with path.open(encoding="utf-8-sig") as file:
             separator = csv_separator(file.readline())
         # A blank line is a label that is missing, unless it only ends the file.
