@@ -1,16 +1,23 @@
 """Writing that is never seen half done: beside the place first, then moved there in one step."""
 
-import json
+import errno
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kindset._replacing import clear_left_over, new_folder, replace_folder
+from kindset._reading import read_document as read_document
+from kindset._reading import read_json, regular_file
+from kindset._replacing import clear_left_over, new_folder, replace_folder, sync_folder, sync_tree
+from kindset._shown import shown as shown
 from kindset.exceptions import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MARKERS = {"run.json": "format", "compare.json": "rankings", "sweep.json": "kindset"}
 """Every output folder has one of these files, with this key; another is not ours to replace."""
@@ -22,19 +29,73 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file in one step; a crash leaves the old one whole."""
-    if not path.parent.is_dir():
-        raise InputError(f"there is no folder {path.parent} to write {path.name} into.")
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    part = Path(name)
+    """Write a file in one step; a crash leaves the old one whole.
+
+    Raises
+    ------
+    InputError
+        If there is no folder to write into, or if something else than a regular file is there.
+    OSError
+        With the name of the file, for example if the disk is full.
+    """
+    _check_place(path)
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        part.chmod(0o666 & ~_umask())
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+        part = Path(name)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            part.chmod(0o666 & ~_umask())
+            part.replace(path)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise _named(error, path) from error
+    sync_folder(path.parent)
+
+
+def _check_place(path: Path) -> None:
+    """Refuse a file whose folder is missing, or whose place holds something else than a file."""
+    if not path.parent.is_dir():
+        raise InputError(
+            f"there is no folder {shown(path.parent)} to write {shown(path.name)} into."
+        )
+    if path.exists():
+        regular_file(path)
+
+
+def check_output_file(path: Path, *, force: bool) -> None:
+    """Refuse, before any work is done, a file that `write_bytes` would not write.
+
+    Parameters
+    ----------
+    path : Path
+        The file that will be written.
+    force : bool
+        Whether an earlier file may be replaced.
+
+    Raises
+    ------
+    InputError
+        If there is no folder for it, if nothing can be written there, if the file exists and may
+        not be replaced, or if it is a folder, a pipe, a socket or a device.
+    """
+    _check_place(path)
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise InputError(f"cannot write into {shown(path.parent)}; choose another folder.")
+    if path.exists() and not force:
+        raise InputError(
+            f"{shown(path)} exists already; choose another name, or allow it to be replaced.",
+            parameter="force",
+        )
+
+
+def _named(error: OSError, path: Path) -> OSError:
+    """Return an error that names the file a user asked for, not the one beside it."""
+    return OSError(error.errno or errno.EIO, error.strerror or str(error), str(path))
 
 
 def check_output_folder(path: Path, *, force: bool) -> None:
@@ -47,27 +108,30 @@ def check_output_folder(path: Path, *, force: bool) -> None:
         raise InputError("the output folder cannot be the current one; name a new one.")
     above = next(folder for folder in place.parents if folder.exists())
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
-        raise InputError(f"cannot write into {above}; choose another.")
+        raise InputError(f"cannot write into {shown(above)}; choose another.")
     clear_left_over(place)
     if not path.exists():
         return
     if not path.is_dir():
-        raise InputError(f"{path} is a file; choose another.")
+        raise InputError(f"{shown(path)} is a file; choose another.")
     if all(item.name.endswith(".part") for item in path.iterdir()):
         return  # empty, or left so by a process that was killed
     if not is_ours(path):
-        raise InputError(f"{path} holds files that Kindset did not write; choose another.")
+        raise InputError(f"{shown(path)} holds files that Kindset did not write; choose another.")
     if not force:
-        raise InputError(f"{path} exists already; choose another, or replace it (--force).")
+        raise InputError(
+            f"{shown(path)} exists already; choose another, or allow it to be replaced.",
+            parameter="force",
+        )
 
 
 def is_ours(path: Path) -> bool:
     """Whether Kindset wrote this folder."""
     for marker, key in MARKERS.items():
         try:
-            if key in json.loads((path / marker).read_text(encoding="utf-8")):
+            if key in read_json(path / marker, finite=False):
                 return True
-        except ValueError:  # damaged; a run also has its labels
+        except InputError:  # damaged; a run also has its labels
             return (path / "labels.npy").exists()
         except (OSError, TypeError):
             continue
@@ -84,13 +148,25 @@ def output_folder(path: Path, *, force: bool) -> Iterator[Path]:
         try:
             stage.chmod(0o777 & ~_umask())
             yield stage
+            sync_tree(stage)
             if path.exists() and any(path.iterdir()):
                 replace_folder(stage, path)
             else:
                 stage.replace(path)
+        except OSError as error:
+            shutil.rmtree(stage, ignore_errors=True)
+            raise _named(error, _final_name(error.filename, stage, path)) from error
         except BaseException:
             shutil.rmtree(stage, ignore_errors=True)
             raise
+    sync_folder(path.parent)
+
+
+def _final_name(name: Any, stage: Path, path: Path) -> Path:
+    """Return the name that a file has when its folder is in its place."""
+    if not isinstance(name, str):
+        return path
+    return path / Path(name).relative_to(stage) if Path(name).is_relative_to(stage) else Path(name)
 
 
 def _umask() -> int:
@@ -99,22 +175,100 @@ def _umask() -> int:
     return mask
 
 
-def read_document(path: Path, kind: str, version: int, what: str) -> dict[str, Any]:
-    """Read a model's JSON file, if it is of this kind and version; `what` is its name in words."""
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot read the model {path}: {error.strerror}.") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not a model: it is not valid JSON ({error}).") from error
-    if not isinstance(document, dict) or document.get("format") != kind:
-        raise InputError(f"{path} is not a {what}.")
-    if document.get("version") != version:
-        raise InputError(
-            f"{path} has version {document.get('version')!r}, but this release of Kindset reads "
-            f"version {version}."
-        )
-    return document
+def write_csv(
+    path: Path,
+    frame: "pd.DataFrame",
+    *,
+    float_format: str | None = None,
+    index: bool = False,
+    neutral: bool = True,
+) -> None:
+    """Write a table as a CSV file in one step, so that a spreadsheet shows it and runs nothing.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    frame : DataFrame
+        The table.
+    float_format : str or None
+        How to write fractions, such as ``"%.6f"``.
+    index : bool, default=False
+        Whether to write the index too.
+    neutral : bool, default=True
+        Whether to write an apostrophe before texts and headers that a spreadsheet would take for
+        a formula; see `csv_text`.
+    """
+    text = csv_text(frame, float_format=float_format, index=index, neutral=neutral)
+    write_text(path, text)
+
+
+def csv_text(
+    frame: "pd.DataFrame",
+    *,
+    float_format: str | None = None,
+    index: bool = False,
+    neutral: bool = True,
+) -> str:
+    """Return a table as the text of a CSV file.
+
+    Spreadsheets run cells that begin with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return.
+    Such texts and headers get an apostrophe in front. Numbers stay as they are, also those that
+    are stored as text.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The table.
+    float_format : str or None
+        How to write fractions.
+    index : bool, default=False
+        Whether to write the index too.
+    neutral : bool, default=True
+        Whether to write the apostrophes.
+
+    Returns
+    -------
+    text : str
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from kindset._files import csv_text
+    >>> frame = pd.DataFrame({"who": ["=1+1", "-5", "Ann"], "change": [-5, 2, 0]})
+    >>> print(csv_text(frame), end="")
+    who,change
+    '=1+1,-5
+    -5,2
+    Ann,0
+    """
+    if index:
+        frame = frame.reset_index()
+    if neutral:
+        # A column at a time, by position: names may repeat.
+        columns = [frame.iloc[:, number] for number in range(frame.shape[1])]
+        safe = {number: _neutral_column(column) for number, column in enumerate(columns)}
+        names = [_neutral_cell(name) for name in frame.columns]
+        frame = type(frame)(safe, index=frame.index).set_axis(names, axis=1)
+    return str(frame.to_csv(index=False, float_format=float_format, lineterminator="\n"))
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+def _neutral_column(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    if column.dtype.kind in "biufcmM":
+        return column
+    cells = column.astype(object)
+    return cells.where(cells.isna(), cells.map(_neutral_cell))
+
+
+def _neutral_cell(cell: Any) -> Any:
+    """Return a cell that no spreadsheet takes for a formula."""
+    if isinstance(cell, str) and cell.startswith(_FORMULA) and not _NUMBER.fullmatch(cell):
+        return f"'{cell}"
+    return cell
 
 
 def csv_separator(header: str) -> str:

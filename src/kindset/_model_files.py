@@ -3,17 +3,21 @@
 import hashlib
 import io
 import json
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kindset._files import read_document, write_bytes, write_text
+from kindset._files import write_bytes, write_text
+from kindset._reading import arrays_in, read_content, read_document, reason
+from kindset._shown import shown
 from kindset.exceptions import InputError
 
-DAMAGED = (KeyError, TypeError, ValueError, AttributeError, IndexError)
+DAMAGED = (
+    KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, MemoryError,
+    RecursionError, ZeroDivisionError,
+)  # fmt: skip
 """What a document or arrays that fit no model raise."""
 
 
@@ -38,16 +42,17 @@ def read_model(
     document = read_document(path, kind, version, what)
     beside = path.with_suffix(".npz")
     try:
-        content = beside.read_bytes()
+        content = read_content(beside)
     except OSError as error:
-        raise InputError(f"cannot read the model {beside}: {error.strerror}.") from error
+        raise InputError(f"cannot read the model {shown(beside)}: {reason(error)}.") from error
     if hashlib.sha256(content).hexdigest() != document.get("arrays"):
-        raise InputError(f"{beside} does not belong to {path}, or is damaged.")
-    try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as file:
-            return document, {name: file[name] for name in file.files}
-    except (*DAMAGED, OSError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path} is damaged: {error}.") from error
+        raise InputError(f"{shown(beside)} does not belong to {shown(path)}, or is damaged.")
+    return document, arrays_in(content, beside)
+
+
+def damaged(path: Path, error: Exception) -> InputError:
+    """Return the sentence about a model that could not be restored."""
+    return InputError(f"{shown(path)} is damaged: {reason(error)}.")
 
 
 def plain_parameters(model: Any) -> dict[str, Any]:

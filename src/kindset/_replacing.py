@@ -12,7 +12,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 
@@ -24,6 +24,9 @@ except ImportError:  # no such locks on this system: what others may be filling 
 
 _NEW, _OLD = ".new", ".old"
 _HIDDEN = re.compile(rf"\.(?P<name>.+)\.kindset-[a-z0-9_]{{8}}({_NEW}|{_OLD})", re.DOTALL)
+
+# Windows writes out only what was opened for writing.
+_SYNC = os.O_RDWR if os.name == "nt" else os.O_RDONLY
 
 _HERE = -100  # AT_FDCWD: names are relative to the current folder
 _EXCHANGE = 2  # RENAME_EXCHANGE
@@ -55,6 +58,30 @@ def replace_folder(new: Path, place: Path) -> None:
         old.replace(place)
         raise
     shutil.rmtree(old, ignore_errors=True)
+
+
+def sync_tree(folder: Path) -> None:
+    """Wait until all files of a folder are on the disk, so that a rename cannot come first."""
+    for place, _, names in os.walk(folder):
+        for name in names:
+            file = Path(place, name)
+            if file.is_file() and not file.is_symlink():
+                _sync(file)
+        sync_folder(Path(place))
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the names in a folder are on the disk, where the system can do that."""
+    with suppress(OSError):
+        _sync(folder)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, _SYNC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def exchange(one: Path, other: Path) -> bool:

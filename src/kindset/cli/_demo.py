@@ -67,9 +67,7 @@ def demo(
     echo(f"\n4. Everything on one page: {page.resolve()}")
 
 
-def _make(
-    data: Dataset, settings: list[Setting], out: Path, n_jobs: int, force: bool
-) -> list[Run]:
+def _make(data: Dataset, settings: list[Setting], out: Path, n_jobs: int, force: bool) -> list[Run]:
     command = ["kindset", *sys.argv[1:]]
     return sweep(data, settings, out, force=force, n_jobs=n_jobs, verbose=True, command=command)
 
@@ -95,9 +93,7 @@ def _survey() -> Dataset:
 
 def _digits() -> Dataset:
     found = load_digits()
-    return read_data(
-        found.images, labels=found.target, name="Handwritten digits", about=_DIGITS
-    )
+    return read_data(found.images, labels=found.target, name="Handwritten digits", about=_DIGITS)
 
 
 def _segments(run: Run) -> str:

@@ -85,6 +85,7 @@ Bootstrap = Annotated[
     typer.Option("--bootstrap", min=0, help="Resamples of the points for the plausible ranks."),
 ]
 
+
 def read_range(text: str) -> list[int]:
     """Read a number of clusters, "4", or a range of them, "2:8" or "4:16:2", ends included."""
     parts = text.split(":")

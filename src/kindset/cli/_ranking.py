@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from kindset.cli._terminal import echo, shown
+from kindset.cli._terminal import shown
 from kindset.comparison import KNOWN_MEASURES, Comparison, is_varied
 from kindset.evaluation import INDICES
 

@@ -8,9 +8,9 @@ is left to guess does not matter. Usually one pass after the first is enough.
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from kindset._compiling import njit
 from kindset.evaluation._distances import half_tiles
 from kindset.evaluation._dunn import codes_of
 from kindset.evaluation._labels import Partitions

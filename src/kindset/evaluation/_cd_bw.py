@@ -3,9 +3,9 @@
 from itertools import pairwise
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from kindset._compiling import njit
 from kindset.evaluation._distances import square_distance
 from kindset.evaluation._labels import Partitions
 from kindset.evaluation._members import Members, each_partition

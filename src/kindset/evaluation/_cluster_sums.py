@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from kindset._compiling import njit
 from kindset.evaluation._distances import (
     TILE,
     half_tiles,

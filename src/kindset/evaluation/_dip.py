@@ -8,10 +8,10 @@ from functools import cache
 from importlib import resources
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
+from kindset._compiling import njit
 from kindset.exceptions import InputError
 
 _TABLE = "_dip_table.csv"

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from kindset._compiling import njit
 from kindset.evaluation._contributions import cluster_totals, divide
 from kindset.evaluation._distances import square_distance
 from kindset.evaluation._labels import Partitions

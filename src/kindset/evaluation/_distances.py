@@ -7,10 +7,10 @@ distances in place and handed to kernels that reduce it for all partitions at on
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from sklearn import get_config
 
+from kindset._compiling import njit
 from kindset.evaluation._spaces import Space
 
 # A tile of this many rows and columns is half a megabyte: about the second-level cache of a core.

@@ -1,9 +1,9 @@
 """The Dunn index of many partitions, from one pass over the pairs of points."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from kindset._compiling import njit
 from kindset.evaluation._contributions import divide
 from kindset.evaluation._distances import half_tiles
 from kindset.evaluation._labels import Partitions

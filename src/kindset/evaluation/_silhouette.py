@@ -1,9 +1,9 @@
 """Silhouette values of all points under all partitions."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from kindset._compiling import njit
 from kindset.evaluation._cluster_sums import cluster_sum_blocks
 from kindset.evaluation._labels import Partitions
 from kindset.evaluation._silhouette_influence import silhouette_influence

@@ -7,9 +7,9 @@ the spread of the bootstrap would come out about a third too small.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from kindset._compiling import njit
 from kindset.evaluation._cluster_sums import cluster_sum_blocks
 from kindset.evaluation._distances import tiles_of_rows
 from kindset.evaluation._labels import Partitions

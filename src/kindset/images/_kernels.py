@@ -7,7 +7,8 @@ contiguous. (Bilinear sampling was tried as well: torch's own is as fast.)
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from kindset._compiling import njit
 
 WINDOW = 7
 """Side of the window; the inner loop adds the seven taps of a row at once, which fills the

@@ -12,8 +12,17 @@ import torch
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from kindset._files import read_document, write_bytes, write_text
-from kindset._model_files import names_in, names_out, plain_parameters, plain_value
+from kindset._files import write_bytes, write_text
+from kindset._model_files import (
+    DAMAGED,
+    damaged,
+    names_in,
+    names_out,
+    plain_parameters,
+    plain_value,
+)
+from kindset._reading import read_document
+from kindset._shown import shown
 from kindset.exceptions import InputError
 from kindset.images._encoders import build_encoder
 from kindset.images._estimators import DTIGaussianMixture, DTIKMeans
@@ -96,16 +105,20 @@ def load_clustering(path: str | os.PathLike[str]) -> Clustering:
     beside = path.with_suffix(".safetensors")
     content = read_content(beside)
     if document.get("tensors") != hashlib.sha256(content).hexdigest():
-        raise InputError(f"{beside} does not belong to {path}, or is damaged.")
+        raise InputError(f"{shown(beside)} does not belong to {shown(path)}, or is damaged.")
     tensors = as_tensors(content, beside)
     try:
         unknown = sorted(set(map(str, document["transforms"])) - set(TRANSFORMATIONS))
         if not unknown:
             return _restore(document, tensors)
-    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
-        raise InputError(f"{path} is damaged: {error}.") from error
+    except DAMAGED as error:
+        raise damaged(path, error) from error
+    except RuntimeError as error:  # in torch's words, which may be a stack of C++ functions
+        raise InputError(
+            f"{shown(path)} is damaged: its tensors and its parameters do not fit each other."
+        ) from error
     raise InputError(
-        f"{path} uses the transformation {unknown[0]!r}: register it first, with "
+        f"{shown(path)} uses the transformation {unknown[0]!r}: register it first, with "
         "register_transformation."
     )
 
@@ -118,6 +131,7 @@ def _restore(document: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Clus
     eight_bit = bool(document["images"]["bytes"])
     model._format = ImageFormat((channels, height, width), low, high, eight_bit)
     model.transforms_ = tuple(map(str, document["transforms"]))
+    _check_sizes(model, document, tensors)
     model._model = _restore_network(model, document, tensors)
     model._aligner = (
         PredictedAlignment()
@@ -126,8 +140,6 @@ def _restore(document: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Clus
     )
     model._store_clusters()
     model.labels_ = tensors["labels"].numpy()
-    if model.labels_.shape != (document["n_samples"],) or model.labels_.max() >= model.n_clusters:
-        raise ValueError("the labels do not fit the clusters")
     history = {name: tensors[f"history.{name}"].numpy() for name in _ARRAYS}
     history["n_changed"] = np.array(document.get("n_changed", []), dtype=np.int64)
     model.history_ = Bunch(stage=list(map(str, document["stages"])), **history)
@@ -138,6 +150,22 @@ def _restore(document: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Clus
             raise ValueError(f"{name} is not a {kind.__name__}")
         setattr(model, name, document[name])
     return model
+
+
+def _check_sizes(
+    model: Clustering, document: dict[str, Any], tensors: dict[str, torch.Tensor]
+) -> None:
+    """Refuse sizes that the tensors do not have, before anything of those sizes is made."""
+    wanted = (model.n_clusters, *model._format.shape)
+    if tensors["model.prototypes"].shape != wanted:
+        raise ValueError(
+            f"the prototypes have shape {tuple(tensors['model.prototypes'].shape)}, not {wanted}"
+        )
+    labels = tensors["labels"]
+    if labels.dtype != torch.int64 or labels.shape != (document["n_samples"],):
+        raise ValueError("the labels do not fit the samples")
+    if not ((labels >= 0) & (labels < model.n_clusters)).all():
+        raise ValueError("the labels do not fit the clusters")
 
 
 def _restore_network(

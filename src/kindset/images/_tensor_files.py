@@ -6,7 +6,12 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
+from kindset import _reading
+from kindset._shown import shown
 from kindset.exceptions import InputError
+
+_DAMAGED = (KeyError, TypeError, ValueError, RuntimeError, OverflowError, MemoryError)
+"""What tensors raise that have an unknown type or a shape that does not fit their bytes."""
 
 
 def tensor_bytes(tensors: dict[str, Tensor]) -> bytes:
@@ -18,9 +23,9 @@ def tensor_bytes(tensors: dict[str, Tensor]) -> bytes:
 def read_content(path: Path) -> bytes:
     """Read a file, or say why not."""
     try:
-        return path.read_bytes()
+        return _reading.read_content(path)
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}.") from error
+        raise InputError(f"cannot read {shown(path)}: {_reading.reason(error)}.") from error
 
 
 def as_tensors(content: bytes, path: Path) -> dict[str, Tensor]:
@@ -28,5 +33,6 @@ def as_tensors(content: bytes, path: Path) -> dict[str, Tensor]:
     try:
         # Copies: in the file they are not aligned, and kernels then add in another order.
         return {name: one.clone() for name, one in load(content).items()}
-    except SafetensorError as error:
-        raise InputError(f"{path} is damaged: {error}.") from error
+    except (SafetensorError, *_DAMAGED) as error:
+        # The words of the libraries are for programmers, and may be a stack of C++ functions.
+        raise InputError(f"{shown(path)} is damaged: it holds no tensors that fit it.") from error

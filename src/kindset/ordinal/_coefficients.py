@@ -13,10 +13,10 @@ from collections.abc import Callable
 from functools import cache, wraps
 from math import comb
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from kindset._compiling import njit
 from kindset.exceptions import InputError
 
 FloatArray = NDArray[np.float64]
@@ -79,7 +79,7 @@ def bos_coefficients(m: int) -> FloatArray:
     return np.ascontiguousarray(_search_law(m).transpose(1, 2, 0))
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _search_law(m: int) -> FloatArray:
     """Bernstein coefficients [x, mu, d] of the law of a noisy binary search."""
     # Sums over the intervals of length y < n that start at 0, as polynomials of degree n - 2:
@@ -117,7 +117,7 @@ def _search_law(m: int) -> FloatArray:
     return law
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _elevate(b: FloatArray, pi: FloatArray) -> None:
     """Write a polynomial of one degree less as one of degree ``len(pi) - 1``, in place."""
     for d in range(len(pi) - 1, 0, -1):
@@ -168,7 +168,7 @@ def god_coefficients(m: int) -> FloatArray:
     return np.ascontiguousarray((weighted[:, :, ::-1] / ways).transpose(0, 2, 1))
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _walks_from_minimum(m: int, s: float) -> FloatArray:
     """Count walks of a steps from 0 to h that stay >= 0, [a, h]; a factor s for each return."""
     up = np.zeros((m, m + 1))
@@ -180,7 +180,7 @@ def _walks_from_minimum(m: int, s: float) -> FloatArray:
     return up
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _walks_onwards(m: int, s: float) -> FloatArray:
     """Count walks of b steps from h that stay >= 0 and go down e times, [b, h, e]."""
     on = np.zeros((m, m + 1, m))
@@ -195,7 +195,7 @@ def _walks_onwards(m: int, s: float) -> FloatArray:
     return on
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _add_walks(m: int, s: float, weight: float, out: FloatArray) -> None:
     """Add one quadrature node's share of the walks with a minimum at x <= mu, by errors."""
     up, on = _walks_from_minimum(m, s), _walks_onwards(m, s)

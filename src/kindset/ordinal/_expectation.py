@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
+from kindset._compiling import njit
 from kindset.ordinal._coefficients import FloatArray
 from kindset.ordinal._rows import CodeArray, IntArray, Layout, Rows
 
@@ -83,7 +83,7 @@ def most_probable(rows: Rows, tables: JointTables) -> IntArray:
     return labels
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _fill(
     log_pmf: FloatArray, cell_levels: IntArray, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -105,7 +105,7 @@ def _fill(
     return log, linear, scale, log_weights
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _marginalise(cells: FloatArray, cell_levels: IntArray, counts: FloatArray) -> None:
     for cell in range(len(cells)):
         for level in cell_levels[cell]:
@@ -114,7 +114,7 @@ def _marginalise(cells: FloatArray, cell_levels: IntArray, counts: FloatArray) -
                     counts[level, k] += cells[cell, k]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _accumulate(
     packed: NDArray[np.uint16],
     weights: FloatArray,
@@ -153,7 +153,7 @@ def _accumulate(
     return log_likelihood, counts
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _log_joint(
     packed: NDArray[np.uint16],
     log: FloatArray,
@@ -169,7 +169,7 @@ def _log_joint(
     return largest
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _add_logs(
     packed: NDArray[np.uint16],
     log: FloatArray,
@@ -184,7 +184,7 @@ def _add_logs(
             joint[k] += log[cell, k]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _most_probable(
     packed: NDArray[np.uint16],
     log: FloatArray,
@@ -198,7 +198,7 @@ def _most_probable(
         labels[i] = np.argmax(joint)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _posterior(
     packed: NDArray[np.uint16],
     log: FloatArray,
@@ -215,7 +215,7 @@ def _posterior(
             membership[i, k] /= total
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def count_answers(codes: CodeArray, starts: IntArray, weights: FloatArray) -> FloatArray:
     """Add up the weights [row, component] by answer: an array [flat position, component]."""
     counts = np.zeros((starts[-1], weights.shape[1]))

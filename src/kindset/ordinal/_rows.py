@@ -8,10 +8,10 @@ kept once with their total weight.
 
 from dataclasses import dataclass, field
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from kindset._compiling import njit
 from kindset.ordinal._coefficients import FloatArray
 
 IntArray = NDArray[np.int64]
@@ -146,7 +146,7 @@ def _row_keys(codes: CodeArray) -> NDArray[np.void]:
     return codes.view(np.dtype((np.void, codes.shape[1])))[:, 0]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _pack(
     codes: CodeArray,
     members: IntArray,

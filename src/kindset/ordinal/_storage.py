@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from kindset._files import read_document, write_text
+from kindset._files import write_text
+from kindset._model_files import DAMAGED, damaged
+from kindset._reading import read_document
 from kindset.exceptions import InputError
 from kindset.ordinal._distributions import DISTRIBUTIONS, MAX_PRECISION
 from kindset.ordinal._mixture import OrdinalMixture
@@ -81,8 +83,8 @@ def load_mixture(path: str | os.PathLike[str]) -> OrdinalMixture:
     document = read_document(path, FORMAT, VERSION, "mixture of ordinal distributions")
     try:
         return _restore(document)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise InputError(f"{path} is damaged: {error}.") from error
+    except DAMAGED as error:
+        raise damaged(path, error) from error
 
 
 def _restore(document: dict[str, Any]) -> OrdinalMixture:

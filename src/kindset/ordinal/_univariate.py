@@ -4,10 +4,10 @@ Compiled functions that call each other stand together in this file: Numba's cac
 function's own file has changed, not that one it calls in another file has.
 """
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from kindset._compiling import njit
 from kindset.ordinal._coefficients import FloatArray
 
 _UNDERFLOW = 1e-280
@@ -15,7 +15,7 @@ _MAX_NEWTON_STEPS = 60
 _LAST_STEP = 1e-6
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def binomial_weights(n: int, p: float) -> FloatArray:
     """Return the binomial probabilities of 0 to n successes."""
     # The recurrence starts at the end that cannot underflow: it is at least 2^-n.
@@ -33,7 +33,7 @@ def binomial_weights(n: int, p: float) -> FloatArray:
     return out
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def log_pmf(R: FloatArray, pi: float) -> FloatArray:
     """Return the log-probabilities of all categories; `R` is the tensor's slice at mu.
 
@@ -54,7 +54,7 @@ def log_pmf(R: FloatArray, pi: float) -> FloatArray:
     return out
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _log_sum(coefficients: FloatArray, pi: float) -> float:
     """Return log of sum_d Binom(d) coefficients[d], without leaving the log scale."""
     n = len(coefficients) - 1
@@ -73,7 +73,7 @@ def _log_sum(coefficients: FloatArray, pi: float) -> float:
     return total
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def log_likelihood_derivatives(
     R: FloatArray, counts: FloatArray, pi: float
 ) -> tuple[float, float, float]:
@@ -104,7 +104,7 @@ def log_likelihood_derivatives(
     return value, score / variance, curvature / (variance * variance)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _best_precision(
     R: FloatArray, counts: FloatArray, low: float, high: float, start: float
 ) -> tuple[float, float]:
@@ -129,7 +129,7 @@ def _best_precision(
     return best_pi, best_value
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _concave_bound(f: FloatArray, t: FloatArray, i: int) -> float:
     """Bound a concave function on ``[t[i], t[i + 1]]``, given its values at all nodes.
 
@@ -149,7 +149,7 @@ def _concave_bound(f: FloatArray, t: FloatArray, i: int) -> float:
     return f[i] + rise * (f[i + 1] - f[i] - fall * width) / (rise - fall)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def best_parameters(
     R: FloatArray,
     grid: FloatArray,
@@ -194,7 +194,7 @@ def best_parameters(
             mu, pi, value = position, better_pi, better
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _best_of_two(R: FloatArray, grid: FloatArray, counts: FloatArray) -> tuple[int, float, float]:
     """Solve the case of two categories: the likelihood of a proportion, linear in pi."""
     mu = int(counts[1] > counts[0])
@@ -204,7 +204,7 @@ def _best_of_two(R: FloatArray, grid: FloatArray, counts: FloatArray) -> tuple[i
     return mu, pi, (counts * log_pmf(R[mu], pi)).sum()
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _profile(
     grid: FloatArray, log_pmf_grid: FloatArray, counts: FloatArray
 ) -> tuple[int, float, float]:
@@ -222,7 +222,7 @@ def _profile(
     return i, values[i], bound
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _peaks_at_end(R: FloatArray, counts: FloatArray, grid: FloatArray, i: int) -> bool:
     """Tell whether node i is an end of the grid from which the likelihood falls inwards."""
     if i == 0:
@@ -232,7 +232,7 @@ def _peaks_at_end(R: FloatArray, counts: FloatArray, grid: FloatArray, i: int) -
     return False
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def fill_log_pmf(
     R: FloatArray,
     features: NDArray[np.int64],
@@ -249,7 +249,7 @@ def fill_log_pmf(
                 out[starts[j] + x, k] = column[x]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def maximize_questions(
     R: FloatArray,
     grid: FloatArray,

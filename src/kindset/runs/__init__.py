@@ -1,5 +1,6 @@
 """Runs: a partition, the space it was made in, the model, and where it all came from."""
 
+from kindset._reading import read_archive, read_array
 from kindset.runs._fingerprint import Fingerprint, fingerprint
 from kindset.runs._foreign import load_runs
 from kindset.runs._label_files import read_labels
@@ -11,7 +12,7 @@ from kindset.runs._matching import (
 )
 from kindset.runs._models import can_store
 from kindset.runs._names import distinct_names
-from kindset.runs._run import RUN_FILE, Run, read_archive, read_array
+from kindset.runs._run import RUN_FILE, Run
 from kindset.runs._sharing import SharedSpaces
 from kindset.runs._source import Source, data_source, file_source, hash_ids
 

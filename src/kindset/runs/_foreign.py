@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from kindset._reading import read_archive, read_array
 from kindset._replacing import put_back, put_back_all
 from kindset.exceptions import InputError
 from kindset.runs._label_files import (
@@ -16,7 +17,7 @@ from kindset.runs._label_files import (
     whole_numbers,
 )
 from kindset.runs._names import distinct_names
-from kindset.runs._run import RUN_FILE, Run, read_archive, read_array
+from kindset.runs._run import RUN_FILE, Run
 from kindset.runs._sharing import SharedSpaces
 from kindset.runs._source import Source, hash_ids
 

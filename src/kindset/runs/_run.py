@@ -3,9 +3,6 @@
 import json
 import os
 import platform
-import tokenize
-import zipfile
-import zlib
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -17,7 +14,9 @@ from numpy.typing import NDArray
 
 from kindset._arrays import as_label_array, check_space
 from kindset._files import output_folder, write_text
+from kindset._reading import read_archive, read_array, read_json
 from kindset._replacing import put_back
+from kindset._shown import shown
 from kindset.exceptions import InputError
 from kindset.runs._fingerprint import Fingerprint
 from kindset.runs._models import read_model, write_model
@@ -229,44 +228,6 @@ _KINDS: dict[str, Any] = {
 }
 
 
-def read_array(path: Path) -> NDArray[Any]:
-    """Read an npy file that can run no code."""
-    try:
-        array: NDArray[Any] = np.load(path, allow_pickle=False)
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}.") from error
-    except (ValueError, EOFError, MemoryError, tokenize.TokenError) as error:
-        raise InputError(f"{path} is not a readable npy file: {error}.") from error
-    if not isinstance(array, np.ndarray):
-        raise InputError(f"{path} is not a readable npy file.")
-    return array
-
-
-_DAMAGED = (
-    OSError,
-    ValueError,
-    EOFError,
-    tokenize.TokenError,
-    AttributeError,
-    MemoryError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
-
-
-def read_archive(path: Path) -> dict[str, NDArray[Any]]:
-    """Read an npz file that can run no code."""
-    try:
-        # A file of our own: numpy leaves its own open when the archive turns out to be damaged.
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except FileNotFoundError as error:
-        raise InputError(f"there is no file {path}.") from error
-    except _DAMAGED as error:
-        reason = "damaged, or made of Python objects, which could run code"
-        raise InputError(f"{path} is not a readable npz file: it is {reason}.") from error
-
-
 def _read_exhibits(
     folder: Path, names: list[str], *, strict: bool
 ) -> tuple[dict[str, NDArray[Any]], list[str]]:
@@ -292,18 +253,15 @@ def _with_notes(details: dict[str, Any], notes: list[str]) -> dict[str, Any]:
 
 
 def _read_document(folder: Path) -> dict[str, Any]:
-    path = folder / RUN_FILE
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = read_json(folder / RUN_FILE)
     except OSError as error:
-        raise InputError(f"{folder} is not a run: cannot read {RUN_FILE} in it.") from error
-    except ValueError as error:
-        raise InputError(f"the run {folder} is damaged: {RUN_FILE} is not valid JSON.") from error
+        raise InputError(f"{shown(folder)} is not a run: cannot read {RUN_FILE} in it.") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise InputError(f"{folder} is not a run: {RUN_FILE} is something else.")
+        raise InputError(f"{shown(folder)} is not a run: {RUN_FILE} is something else.")
     if document.get("version") != VERSION:
         raise InputError(
-            f"the run {folder} has version {document.get('version')!r}, but this release of "
+            f"the run {shown(folder)} has version {document.get('version')!r}, but this release of "
             f"Kindset reads version {VERSION}."
         )
     return document

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from kindset._model_files import (
     DAMAGED,
+    damaged,
     names_in,
     names_out,
     plain_parameters,
@@ -94,7 +95,7 @@ def load_scikit(path: str | os.PathLike[str]) -> Clustering:
     try:
         return _restore(document, arrays)
     except DAMAGED as error:
-        raise InputError(f"{path} is damaged: {error}.") from error
+        raise damaged(path, error) from error
 
 
 def _is_fitted(name: str) -> bool:

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from scipy.sparse.linalg import eigsh
 from scipy.spatial.distance import squareform
 from sklearn.cluster import KMeans
 
+from kindset._compiling import njit
 from kindset._interrupt import check_interrupt
 from kindset.unmasking._cells import Cells, means
 from kindset.unmasking._merging import Hierarchy, candidate_pairs
@@ -262,7 +262,7 @@ def _improve(graph: csr_array, labels: IntArray, seed: int) -> IntArray:
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _move_cells(
     indptr: NDArray[Any], ends: NDArray[Any], weights: FloatArray, degrees: FloatArray,
     labels: IntArray, order: IntArray,

@@ -8,16 +8,17 @@ a pair are kept feature by feature, so that taking features out is swapping rows
 
 from typing import Any
 
-import numba
 import numpy as np
+
+from kindset._compiling import njit
 
 SVM, RIDGE, LOGISTIC = 0, 1, 2
 
 _MAX_STEPS = 50
 _TOLERANCE = 1e-9
-_jit = numba.njit(cache=True, nogil=True)
+_jit = njit(cache=True, nogil=True)
 # Sums may be reordered by the compiler, always in the same way: that is what makes them fast.
-_jit_sums = numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+_jit_sums = njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 
 
 @_jit

@@ -8,13 +8,13 @@ import numpy as np
 
 from kindset._model_files import (
     DAMAGED,
+    damaged,
     names_in,
     names_out,
     plain_parameters,
     read_model,
     write_model,
 )
-from kindset.exceptions import InputError
 from kindset.unmasking._clustering import UnmaskingClustering
 
 FORMAT = "kindset-unmasking-clustering"
@@ -76,7 +76,7 @@ def load_unmasking(path: str | os.PathLike[str]) -> UnmaskingClustering:
     try:
         return _restore(document, {name: arrays[name] for name in _ARRAYS})
     except DAMAGED as error:
-        raise InputError(f"{path} is damaged: {error}.") from error
+        raise damaged(path, error) from error
 
 
 def _restore(document: dict[str, Any], arrays: dict[str, Any]) -> UnmaskingClustering:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from kindset.evaluation import KNOWN_MEASURES
 from kindset.runs import Run, RunDetails, can_store

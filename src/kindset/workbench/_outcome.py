@@ -72,4 +72,3 @@ def measures_of(data: Dataset, labels: Any) -> dict[str, float]:
     if (labels == -1).any():
         measures |= {f"{name.upper()}_covered": found[f"{name}_covered"] for name in KNOWN_MEASURES}
     return {name: value for name, value in measures.items() if not np.isnan(value)}
-

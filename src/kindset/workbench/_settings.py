@@ -263,4 +263,3 @@ def _combinations(parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return every combination of the values of parameters that were given as lists."""
     values = [value if isinstance(value, list) else [value] for value in parameters.values()]
     return [dict(zip(parameters, chosen, strict=True)) for chosen in product(*values)]
-

@@ -4,7 +4,6 @@ import csv
 import os
 import re
 import shlex
-import tomllib
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,6 +16,8 @@ import numpy as np
 import pandas as pd
 
 from kindset._files import csv_separator
+from kindset._reading import read_parquet, read_toml, regular_file
+from kindset._shown import shown
 from kindset.exceptions import InputError
 
 
@@ -45,10 +46,7 @@ class Codebook:
         book = cls()
         if path is None:
             return book
-        try:
-            document = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise InputError(f"{path} is not a valid TOML file: {error}.") from error
+        document = read_toml(path)
         questions = document.pop("questions", {})
         if not isinstance(questions, dict):
             raise InputError(f"{path}: [questions] must be a table of texts.")
@@ -142,14 +140,14 @@ class Reading:
 def read_table(path: Path, reading: Reading | None = None) -> pd.DataFrame:
     """Read a CSV or Parquet file."""
     if not path.exists():
-        raise InputError(f"there is no file {path}.")
-    if path.is_file() and path.stat().st_size == 0:
-        raise InputError(f"{path} is empty.")
+        raise InputError(f"there is no file {shown(path)}.")
     if path.is_dir():
-        raise InputError(f"{path} is a folder; give a CSV or Parquet file.")
+        raise InputError(f"{shown(path)} is a folder; give a CSV or Parquet file.")
+    if regular_file(path).st_size == 0:
+        raise InputError(f"{shown(path)} is empty.")
     reading = reading or Reading()
     if path.suffix.lower() in (".parquet", ".pq"):
-        table = _without_marks(_read_parquet(path), reading)
+        table = _without_marks(read_parquet(path), reading)
     else:
         table = _read_csv(path, reading)
     if table.shape[0] == 0 or table.shape[1] == 0:
@@ -163,12 +161,13 @@ def read_table(path: Path, reading: Reading | None = None) -> pd.DataFrame:
 def column_names(path: Path) -> list[str]:
     """Return the names of a table's columns, of a CSV file from its first line alone."""
     if path.suffix.lower() in (".parquet", ".pq"):
-        return [str(name) for name in _read_parquet(path).columns]
+        return [str(name) for name in read_parquet(path).columns]
     with _explained(path):
         return _read_header(path)[1]
 
 
 def _read_header(path: Path) -> tuple[str, list[str]]:
+    regular_file(path)
     with path.open(encoding="utf-8-sig", newline="") as file:
         separator = csv_separator(file.readline())
         file.seek(0)
@@ -211,17 +210,6 @@ def _explained(path: Path) -> Iterator[None]:
     except (pd.errors.ParserError, pd.errors.EmptyDataError, csv.Error) as error:
         reason = str(error).strip().removeprefix("Error tokenizing data. C error: ")
         raise InputError(f"{path} is not a readable CSV table: {reason}.") from error
-
-
-def _read_parquet(path: Path) -> pd.DataFrame:
-    try:
-        return pd.read_parquet(path)
-    except ImportError as error:
-        raise InputError(
-            "reading Parquet needs pyarrow: pip install 'kindset[parquet]'."
-        ) from error
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} is not a readable Parquet file: {error}.") from error
 
 
 def _without_marks(table: pd.DataFrame, reading: Reading) -> pd.DataFrame:
