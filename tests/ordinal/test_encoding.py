@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
+from kindset import OrdinalMixture
 from kindset.exceptions import InputError
 from kindset.ordinal._encoding import encode, infer_levels, read_table
 
@@ -137,3 +138,51 @@ def test_large_codes():
 def test_wrong_input_gets_one_clear_sentence(X, kwargs, message):
     with pytest.raises(InputError, match=message):
         _both(X, **kwargs)
+
+
+class TestPolars:
+    @pytest.fixture
+    def frame(self):
+        polars = pytest.importorskip("polars")
+        pytest.importorskip("pyarrow")
+        opinion = polars.Enum(["bad", "fair", "good"])
+        return polars.DataFrame(
+            {
+                "food": polars.Series(["good", "bad", None, "fair"] * 20, dtype=opinion),
+                "price": polars.Series(["bad", "good", "fair", "fair"] * 20, dtype=opinion),
+            }
+        )
+
+    def test_an_enum_is_an_ordered_categorical(self, frame):
+        model = OrdinalMixture(2, n_init=2, random_state=0).fit(frame)
+        same = OrdinalMixture(2, n_init=2, random_state=0).fit(frame.to_pandas())
+        assert [levels.tolist() for levels in model.categories_] == [["bad", "fair", "good"]] * 2
+        assert model.feature_names_in_.tolist() == ["food", "price"]
+        assert_array_equal(model.labels_, same.labels_)
+        assert_array_equal(model.predict(frame), model.labels_)
+
+    def test_a_category_without_order_is_refused(self, frame):
+        polars = pytest.importorskip("polars")
+        unordered = frame.with_columns(polars.col("food").cast(polars.String))
+        with pytest.raises(InputError, match="column 'food' holds text"):
+            OrdinalMixture(2).fit(unordered)
+
+
+class Foreign:
+    """A table of a library that needs pyarrow to become pandas'."""
+
+    def __init__(self, frame):
+        self.frame = frame
+
+    def to_pandas(self):
+        if self.frame is None:
+            raise ImportError
+        return self.frame
+
+
+def test_tables_of_other_libraries():
+    answers = pd.Categorical(["no", "yes"] * 9, categories=["no", "yes"], ordered=True)
+    frame = pd.DataFrame({"a": answers, "b": [1, 2] * 9})
+    assert read_table(Foreign(frame)) is frame
+    with pytest.raises(InputError, match=r"pyarrow must convert: pip install"):
+        read_table(Foreign(None))

@@ -67,3 +67,11 @@ def test_wrong_range(numbers):
 def test_wrong_criterion():
     with pytest.raises(InputError, match="criterion must be one of 'icl', 'bic', 'aic'"):
         select_components(_two_groups(), [2], criterion="gap")
+
+
+def test_shows_itself_in_a_notebook():
+    selection = select_components(_two_groups(), [2], n_init=2, random_state=0)
+    shown = selection._repr_html_()
+    assert f"<caption>{selection}</caption>" in shown
+    assert shown.count("<tr") == 1 + len(selection.path)
+    assert f'<tr style="font-weight: bold"><th>{selection.n_components}</th>' in shown

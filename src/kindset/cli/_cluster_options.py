@@ -11,6 +11,7 @@ from kindset.exceptions import InputError
 from kindset.workbench import ARRAYS, METHODS, get_method
 
 _BY_ANSWERS = [name for name, method in METHODS.items() if method.takes == "answers"]
+_BY_NUMBERS = [name for name in METHODS if name not in _BY_ANSWERS]
 _TABLES, _IMAGES = "Tables", "Folders of images"
 _SURVEYS = f"Surveys ({', '.join(_BY_ANSWERS)})"
 
@@ -58,7 +59,7 @@ MethodName = Annotated[
         "--method",
         "-m",
         help="For ordered answers: bos, god, or ordinal (the better of both, by question). "
-        f"For numbers and images: {', '.join(name for name in METHODS if name not in _BY_ANSWERS)}.",
+        f"For numbers and images: {', '.join(_BY_NUMBERS)}.",
     ),
 ]
 Number = Annotated[

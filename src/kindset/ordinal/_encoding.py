@@ -47,7 +47,8 @@ class Column:
 
 
 def read_table(X: Any) -> Table:
-    """Check the shape of a table; a data frame stays as it is, anything else becomes an array."""
+    """Check the shape of a table; any data frame becomes pandas', anything else an array."""
+    X = _as_pandas(X)
     if not isinstance(X, pd.DataFrame):
         array: NDArray[Any] = check_array(X, dtype=None, ensure_all_finite=False)
         return array
@@ -57,6 +58,20 @@ def read_table(X: Any) -> Table:
         if size == 0:
             raise InputError(f"0 {what}(s) (shape={X.shape}) while a minimum of 1 is required.")
     return X
+
+
+def _as_pandas(X: Any) -> Any:
+    """Turn data frames of other libraries into pandas', which keeps the order of an `Enum`."""
+    convert = getattr(X, "to_pandas", None)
+    if isinstance(X, pd.DataFrame) or convert is None:
+        return X
+    try:
+        return convert()
+    except ImportError as error:
+        raise InputError(
+            f"X is a table of {type(X).__module__.partition('.')[0]}, which pyarrow must convert: "
+            'pip install "kindset[tables]".'
+        ) from error
 
 
 def infer_levels(
@@ -188,30 +203,45 @@ def _per_column(X: Table, given: Any, parameter: str) -> list[Any]:
         names = list(X.columns) if isinstance(X, pd.DataFrame) else list(range(X.shape[1]))
         unknown = [key for key in given if key not in names]
         if unknown:
-            raise InputError(f"{parameter} names {unknown[0]!r}, but X has no such column.")
+            raise InputError(
+                f"{parameter} names {unknown[0]!r}, but X has no such column.", parameter=parameter
+            )
         return [given.get(name) for name in names]
     if isinstance(given, str) or not hasattr(given, "__len__") or len(given) != X.shape[1]:
         raise InputError(
-            f"{parameter} must have one entry for each of the {X.shape[1]} columns, got {given!r}."
+            f"{parameter} must have one entry for each of the {X.shape[1]} columns, got {given!r}.",
+            parameter=parameter,
         )
     return list(given)
 
 
 def _listed_levels(listed: Any, label: str) -> Levels:
     if isinstance(listed, str) or not hasattr(listed, "__len__") or len(listed) == 0:
-        raise InputError(f"the categories of {label} must be a list of levels, got {listed!r}.")
+        raise InputError(
+            f"the categories of {label} must be a list of levels, got {listed!r}.",
+            parameter="categories",
+        )
     levels = _plain_levels(pd.Index(list(listed)))
     if pd.isna(levels).any():
-        raise InputError(f"the categories given for {label} hold a missing value.")
+        raise InputError(
+            f"the categories given for {label} hold a missing value.",
+            parameter="categories",
+        )
     if not pd.Index(levels).is_unique:
-        raise InputError(f"the categories given for {label} repeat a level: {list(listed)!r}.")
+        raise InputError(
+            f"the categories given for {label} repeat a level: {list(listed)!r}.",
+            parameter="categories",
+        )
     return levels
 
 
 def _counted_levels(count: Any, label: str) -> Levels:
     whole = isinstance(count, (int, float, np.number)) and not isinstance(count, bool)
     if not whole or not np.isfinite(count) or count != int(count) or count < 1:
-        raise InputError(f"n_categories for {label} must be a whole number from 1, got {count!r}.")
+        raise InputError(
+            f"n_categories for {label} must be a whole number from 1, got {count!r}.",
+            parameter="n_categories",
+        )
     return np.arange(1, int(count) + 1)
 
 

@@ -3,10 +3,10 @@
 import warnings
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
-from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
+import pandas as pd
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin, DensityMixin
@@ -16,6 +16,17 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from kindset._interrupt import check_interrupt, held_interrupts
 from kindset._progress import progress_bar
+from kindset._validation import (
+    Choice,
+    Constraint,
+    Number,
+    Seed,
+    Whole,
+    Workers,
+    all_or_nothing,
+    check_parameters,
+    check_value,
+)
 from kindset.exceptions import InputError
 from kindset.ordinal._coefficients import FloatArray
 from kindset.ordinal._distributions import DISTRIBUTIONS
@@ -149,6 +160,17 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
     ['Moderate', 'Conservative', 'Slightly liberal']
     """
 
+    _parameter_constraints: ClassVar[dict[str, Constraint]] = {
+        "n_components": Whole(1),
+        "init": Choice("mixed", *STARTS),
+        "n_init": Whole(1),
+        "max_iter": Whole(1),
+        "tol": Number(least=0),
+        "prior_count": Number(least=0),
+        "random_state": Seed(),
+        "n_jobs": Workers(),
+    }
+
     def __init__(
         self,
         n_components: int = 2,
@@ -185,7 +207,7 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
         ----------
         X : array-like or DataFrame of shape (n_samples, n_features)
             Answers: whole numbers, ordered categoricals, or text with `categories`. NaN, None and
-            NA are missing answers.
+            NA are missing answers. An `Enum` of polars is an ordered categorical.
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -196,23 +218,27 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
         -------
         self : OrdinalMixture
         """
-        X = self._validate(X, reset=True)
-        self._check_parameters()
-        candidates = self._candidates(X.shape[1])
-        levels = infer_levels(X, self.n_categories, self.categories)
-        codes = encode(X, levels)
-        weights = row_weights(sample_weight, len(codes))
-        if weights.sum() <= 0:
-            raise InputError("sample_weight must be positive for at least one row.")
-        # A question that nobody answered says nothing, like one with a single category.
-        rows = Rows.merge(codes, weights, np.array([max(len(known), 1) for known in levels]))
-        self._warn_if_not_identifiable(rows)
-        with held_interrupts():
-            fit = self._best_fit(Problem(rows, self.n_components, candidates, self.prior_count))
-        self.categories_ = levels
-        self.n_categories_ = np.array([len(known) for known in levels])
-        self._store(fit, codes, weights)
-        self._training = rows
+        with all_or_nothing(self):
+            check_parameters(self)
+            X = self._validate(X, reset=True)
+            candidates = self._candidates(X.shape[1])
+            levels = infer_levels(X, self.n_categories, self.categories)
+            codes = encode(X, levels)
+            weights = row_weights(sample_weight, len(codes))
+            if weights.sum() <= 0:
+                raise InputError(
+                    "sample_weight must be positive for at least one row.",
+                    parameter="sample_weight",
+                )
+            # A question that nobody answered says nothing, like one with a single category.
+            rows = Rows.merge(codes, weights, np.array([max(len(known), 1) for known in levels]))
+            self._warn_if_not_identifiable(rows)
+            with held_interrupts():
+                fit = self._best_fit(Problem(rows, self.n_components, candidates, self.prior_count))
+            self.categories_ = levels
+            self.n_categories_ = np.array([len(known) for known in levels])
+            self._store(fit, codes, weights)
+            self._training = rows
         return self
 
     def predict(self, X: Any) -> IntArray:
@@ -294,7 +320,8 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
         if feature not in range(self.n_features_in_):
             raise InputError(
                 f"feature must be a question's number from 0 to {self.n_features_in_ - 1}, "
-                f"got {feature!r}."
+                f"got {feature!r}.",
+                parameter="feature",
             )
         m = int(self._n_levels[feature])
         flat = self._parameters.question(feature).log_pmf(np.array([0, m + 1]), np.array([m]))
@@ -321,7 +348,7 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
             The component that each row came from.
         """
         check_is_fitted(self)
-        _check_whole("n_samples", n_samples)
+        check_value("n_samples", n_samples, Whole(1))
         rng = check_random_state(self.random_state if random_state is None else random_state)
         labels = np.sort(rng.choice(len(self.weights_), size=n_samples, p=self.weights_))
         codes = np.empty((n_samples, self.n_features_in_), dtype=np.uint8)
@@ -345,8 +372,7 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
         X : ndarray or DataFrame of shape (n_samples, n_features)
             A copy without missing answers, but for questions that nobody answered in training.
         """
-        if strategy not in ("mode", "median"):
-            raise InputError(f"strategy must be 'mode' or 'median', got {strategy!r}.")
+        check_value("strategy", strategy, Choice("mode", "median"))
         table = self._validate(X, reset=False)
         codes = encode(table, self.categories_)
         membership, _ = self._posterior(codes)
@@ -500,7 +526,8 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
         if not reset:
             check_is_fitted(self)
         table = read_table(X)
-        validate_data(self, X, reset=reset, skip_check_array=True)
+        named = table if isinstance(table, pd.DataFrame) else X
+        validate_data(self, named, reset=reset, skip_check_array=True)
         return table
 
     def _candidates(self, n_features: int) -> tuple[tuple[str, ...], ...]:
@@ -511,24 +538,12 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
         )
         if len(listed) != n_features:
             raise InputError(
-                f"distribution names {len(listed)} distributions for {n_features} columns."
+                f"distribution names {len(listed)} distributions for {n_features} columns.",
+                parameter="distribution",
             )
         for name in listed:
-            if name != "auto" and name not in DISTRIBUTIONS:
-                known = ", ".join(repr(one) for one in (*DISTRIBUTIONS, "auto"))
-                raise InputError(f"distribution must be one of {known}, got {name!r}.")
+            check_value("distribution", name, Choice(*DISTRIBUTIONS, "auto"))
         return tuple(tuple(DISTRIBUTIONS) if name == "auto" else (name,) for name in listed)
-
-    def _check_parameters(self) -> None:
-        for name in ("n_components", "n_init", "max_iter"):
-            _check_whole(name, getattr(self, name))
-        for name in ("tol", "prior_count"):
-            value = getattr(self, name)
-            if not isinstance(value, Real) or not 0 <= float(value) < np.inf:
-                raise InputError(f"{name} must be a number from 0, got {value!r}.")
-        if self.init not in ("mixed", *STARTS):
-            known = ", ".join(repr(name) for name in ("mixed", *STARTS))
-            raise InputError(f"init must be one of {known}, got {self.init!r}.")
 
     def _warn_if_not_identifiable(self, rows: Rows) -> None:
         n_levels = rows.layout.n_levels
@@ -553,11 +568,6 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
         tags.input_tags.positive_only = True
         tags.input_tags.string = True
         return tags
-
-
-def _check_whole(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise InputError(f"{name} must be a whole number from 1, got {value!r}.")
 
 
 def row_weights(sample_weight: Any, n_samples: int) -> FloatArray:

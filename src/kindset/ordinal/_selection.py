@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import pandas as pd
 
 from kindset._interrupt import check_interrupt, held_interrupts
+from kindset._notebook import html_table
+from kindset._validation import Choice, Whole, check_value
 from kindset.exceptions import InputError
 from kindset.ordinal._mixture import OrdinalMixture
 
@@ -56,6 +57,10 @@ class ComponentSelection:
         if not self.found_structure:
             return f"No cluster structure found: one component has the lowest {self._name}."
         return f"{self.n_components} components have the lowest {self._name}."
+
+    def _repr_html_(self) -> str:
+        """Show the path in a notebook, the chosen number in bold."""
+        return html_table(str(self), self.path, chosen=self.n_components)
 
     @property
     def _name(self) -> str:
@@ -108,10 +113,7 @@ def select_components(
     2             19977.0  20148.0
     3             19648.0  19982.0
     """
-    if criterion not in CRITERIA:
-        raise InputError(
-            f"criterion must be one of {', '.join(map(repr, CRITERIA))}, got {criterion!r}."
-        )
+    check_value("criterion", criterion, Choice(*CRITERIA))
     wanted = sorted({1, *_numbers(n_components)})
     models: dict[int, OrdinalMixture] = {}
     rows = []
@@ -137,10 +139,10 @@ def select_components(
 
 def _numbers(n_components: Iterable[int]) -> list[int]:
     numbers: list[Any] = list(n_components) if isinstance(n_components, Iterable) else []
-    whole = all(isinstance(number, Integral) and int(number) >= 1 for number in numbers)
-    if not numbers or not whole:
+    if not numbers or not all(map(Whole(1).allows, numbers)):
         raise InputError(
-            f"n_components must be a range or list of whole numbers from 1, got {n_components!r}."
+            f"n_components must be a range or list of whole numbers from 1, got {n_components!r}.",
+            parameter="n_components",
         )
     return [int(number) for number in numbers]
 

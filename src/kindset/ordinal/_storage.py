@@ -12,6 +12,7 @@ from sklearn.utils import Bunch
 from kindset._files import write_text
 from kindset._model_files import DAMAGED, damaged
 from kindset._reading import read_document
+from kindset._validation import check_parameters
 from kindset.exceptions import InputError
 from kindset.ordinal._distributions import DISTRIBUTIONS, MAX_PRECISION
 from kindset.ordinal._mixture import OrdinalMixture
@@ -93,7 +94,7 @@ def _restore(document: dict[str, Any]) -> OrdinalMixture:
     if set(document) != expected:
         raise ValueError(f"unknown or missing entries {sorted(set(document) ^ expected)}")
     model = OrdinalMixture(**document["parameters"])
-    model._check_parameters()
+    check_parameters(model)
     model.distributions_ = [str(name) for name in document["distributions"]]
     model.categories_ = [_levels_in(entry) for entry in document["categories"]]
     model.n_categories_ = np.array([len(levels) for levels in model.categories_])

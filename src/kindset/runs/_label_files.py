@@ -106,6 +106,7 @@ def read_label_table(path: Path, n_expected: int | None = None) -> tuple[Labels,
 
 def _read_text_table(path: Path) -> pd.DataFrame:
     try:
+        regular_file(path)
         with path.open(encoding="utf-8-sig") as file:
             separator = csv_separator(file.readline())
         # A blank line is a label that is missing, unless it only ends the file.

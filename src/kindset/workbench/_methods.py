@@ -138,7 +138,7 @@ class Method:
 
 
 def _largest_first(labels: NDArray[Any]) -> NDArray[np.int64]:
-    """Number clusters by size; ties keep their order."""
+    """Give clusters numbers by size; ties keep their order."""
     _, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     number = np.empty(len(sizes), dtype=np.int64)
     number[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))

@@ -208,7 +208,7 @@ def grid(
     k: Any = None,
     *,
     seeds: int | Sequence[int] = 0,
-    embeddings: str | None | Sequence[str | None] = None,
+    embeddings: str | Sequence[str | None] | None = None,
     scale: str = "none",
     criterion: str = "icl",
     parameters: Mapping[str, Any] | None = None,
