@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kindset._arrays import as_label_array
 from kindset._files import csv_separator
-from kindset._reading import read_archive, read_array
+from kindset._reading import read_archive, read_array, regular_file
 from kindset.exceptions import InputError
 from kindset.runs._source import as_ids
 
