@@ -11,8 +11,8 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
+from kindset.comparison import compare_runs
 from kindset.evaluation import INDICES, AdaptiveEvaluation, EvidenceWarning
-from kindset.report import compare_runs
 from kindset.runs import Run, fingerprint, load_runs
 
 X, TRUTH = make_blobs(150, n_features=5, centers=4, random_state=3)
@@ -141,22 +141,40 @@ def test_runs_on_other_data_are_refused(kindset, runs):
     assert "made on different data" in err.replace("\n", " ")
 
 
-def test_truth_is_compared_on_what_was_scored(kindset, runs, folder):
+@pytest.mark.parametrize("noise", ["drop", "singletons"])
+def test_truth_is_compared_on_all_points_and_on_those_with_a_label(kindset, folder, noise):
     rng = np.random.default_rng(0)
     labels = np.where(rng.random(150) < 0.3, -1, TRUTH)
     space = rng.normal(size=(150, 2)) + TRUTH[:, None] * 4
     np.savez(folder / "a.npz", labels=labels, embedding=space)
     np.savez(folder / "b.npz", labels=rng.permutation(TRUTH), embedding=space)
     pd.DataFrame({"label": TRUTH}).to_csv("truth.csv", index=False)
-    arguments = ("compare", "a.npz", "b.npz", "--truth", "truth.csv", "--json", "--noise")
-    code, out, _ = kindset(*arguments, "drop")
+    arguments = ("compare", "a.npz", "b.npz", "--truth", "truth.csv", "--json", "--noise", noise)
+    code, out, err = kindset(*arguments)
     assert code == 0
-    ranking = {row["run"]: row for row in json.loads(out)["rankings"]["silhouette"]}
-    assert ranking["a"]["acc"] == 1
-    assert ranking["a"]["noise"] == (labels == -1).sum()
-    code, out, _ = kindset(*arguments, "singletons")
-    ranking = {row["run"]: row for row in json.loads(out)["rankings"]["silhouette"]}
-    assert ranking["a"]["acc"] < 0.8
+    row = {row["run"]: row for row in json.loads(out)["rankings"]["silhouette"]}["a"]
+    covered = (labels != -1).mean()
+    assert row["acc_covered"] == 1
+    assert row["acc"] == pytest.approx(covered)
+    assert row["nmi"] < row["nmi_covered"] == 1
+    assert row["noise"] == (labels == -1).sum()
+    assert row["coverage"] == pytest.approx(covered)
+    assert f"a ({int(100 * covered)}% labelled)" in err.replace("\n", " ")
+
+
+def test_survey_models_are_ranked_by_likelihood_as_in_the_report(kindset, folder):
+    codes = 1 + (TRUTH[:, None] + np.random.default_rng(0).integers(0, 2, size=(150, 4))) % 4
+    pd.DataFrame(codes, columns=list("abcd")).to_csv("s.csv", index=False)
+    for k in (2, 3, 4):
+        assert kindset("cluster", "s.csv", "-m", "god", "-k", k, "--out", f"runs/{k}")[0] == 0
+    runs = load_runs([folder / "runs"])
+    expected = sorted(runs, key=lambda run: run.metrics["icl"])
+    comparison = compare_runs(runs)
+    assert comparison.by_likelihood
+    assert [run.name for run in comparison.order()] == [run.name for run in expected]
+    code, out, _ = kindset("compare", "runs", "--json")
+    assert code == 0
+    assert json.loads(out)["best"] == expected[0].name
 
 
 def test_bootstrap_beside_an_index_that_has_none(kindset, runs):
@@ -203,12 +221,10 @@ def test_notes_name_their_index_unless_all_say_them(kindset, runs):
     assert "Bouldin: There are only" not in err
     labels = [KMeans(k, n_init=1, random_state=0).fit_predict(X) for k in (2, 3, 4)]
     loaded = [Run(one, X[:, : 2 + i], name=f"{i}") for i, one in enumerate(labels)]
-    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings(record=True) as notes:
-        warnings.simplefilter("always")
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(AdaptiveEvaluation, "fit", warn_by_index)
-        compare_runs(loaded, ["silhouette", "dunn", "c_index"])
-    assert [str(note.message) for note in notes] == ["all", "Silhouette, C-index: some"]
-    assert {note.category for note in notes} == {EvidenceWarning}
+        comparison = compare_runs(loaded, ["silhouette", "dunn", "c_index"], same_rows=True)
+    assert comparison.notes == ["all", "Silhouette, C-index: some"]
 
 
 def warn_by_index(evaluation, *arguments, **parameters):

@@ -306,8 +306,8 @@ def test_noise_is_counted():
 
 
 def test_many_samples_are_scored_by_some(monkeypatch):
-    monkeypatch.setattr("kindset.report._summary._SAMPLED_FROM", 50)
-    monkeypatch.setattr("kindset.report._summary._SAMPLE", 20)
+    monkeypatch.setattr("kindset.comparison._indices._SAMPLED_FROM", 50)
+    monkeypatch.setattr("kindset.comparison._indices._SAMPLE", 20)
     labels, space = blobs()
     runs = [Run(labels, space, name="a"), Run(labels % 2, space**2, name="b")]
     (summary,) = summarise(runs, Ranking())

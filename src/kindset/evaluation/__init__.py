@@ -27,7 +27,7 @@ from kindset.evaluation._indices import (
     s_dbw,
     silhouette,
 )
-from kindset.evaluation._labels import NOISE_CHOICES, Noise, encode_labels
+from kindset.evaluation._labels import NOISE_CHOICES, Noise, check_noise, encode_labels
 from kindset.evaluation._registry import INDICES, Index, get_index
 from kindset.evaluation._score_matrix import score_matrix
 from kindset.evaluation._spaces import METRICS, Metric, check_metric
@@ -53,6 +53,7 @@ __all__ = [
     "calinski_harabasz",
     "cd_bw",
     "check_metric",
+    "check_noise",
     "clustering_accuracy",
     "cubic_clustering_criterion",
     "davies_bouldin",
