@@ -1,5 +1,18 @@
 """Runs: a partition, the space it was made in, the model, and where it all came from."""
 
+from kindset.runs._details import KINDS, RunDetails, ScalingDetails
+from kindset.runs._details_features import FeatureCluster, FeatureDetails, FeatureMean
+from kindset.runs._details_images import BORDERLINE, TYPICAL, ImageDetails
+from kindset.runs._details_merges import MergeDetails
+from kindset.runs._details_survey import (
+    QuestionDetails,
+    SegmentDetails,
+    SelectionDetails,
+    SelectionStep,
+    SurveyDetails,
+    TypicalRespondent,
+    UncertainRespondent,
+)
 from kindset.runs._fingerprint import Fingerprint, fingerprint
 from kindset.runs._foreign import load_runs
 from kindset.runs._models import can_store
@@ -8,10 +21,27 @@ from kindset.runs._run import RUN_FILE, Run, check_same_data, read_archive, read
 from kindset.runs._sharing import SharedSpaces
 
 __all__ = [
+    "BORDERLINE",
+    "KINDS",
     "RUN_FILE",
+    "TYPICAL",
+    "FeatureCluster",
+    "FeatureDetails",
+    "FeatureMean",
     "Fingerprint",
+    "ImageDetails",
+    "MergeDetails",
+    "QuestionDetails",
     "Run",
+    "RunDetails",
+    "ScalingDetails",
+    "SegmentDetails",
+    "SelectionDetails",
+    "SelectionStep",
     "SharedSpaces",
+    "SurveyDetails",
+    "TypicalRespondent",
+    "UncertainRespondent",
     "can_store",
     "check_same_data",
     "distinct_names",

@@ -5,7 +5,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +70,16 @@ class Clusterer:
         fitted = time.perf_counter()
         found = Found(model, *_largest_first(labels))
         distances = found.distances(X)
-        details, exhibits = describe(self.samples, found, distances)
+        details = replace(
+            describe(self.samples, found, distances),
+            title=method.title,
+            description=self.about,
+            source=self.samples.source,
+            id_column=str(self.samples.ids.name),
+            resumed=resumed,
+            interrupted=bool(getattr(model, "interrupted_", False)),
+            notes=[*self.notes, *warned],
+        )
         return Run(
             labels=found.labels,
             # The space of a method that aligns images is that of the distances after alignment.
@@ -83,17 +92,8 @@ class Clusterer:
             timings={"embedding": embedded - start, "fit": fitted - embedded},
             metrics=self._metrics(found),
             command=self.command or ["kindset", *sys.argv[1:]],
-            details={
-                "title": method.title,
-                "about": self.about,
-                "source": self.samples.source,
-                "id_column": self.samples.ids.name,
-                "resumed": resumed,
-                "interrupted": bool(getattr(model, "interrupted_", False)),
-                "notes": [*self.notes, *warned],
-                **details,
-            },
-            exhibits=exhibits,
+            details=details.to_dict(),
+            exhibits=details.arrays(),
             model=model if setting.embedding is None and can_store(model) else None,
         )
 

@@ -29,7 +29,7 @@ from kindset.ordinal import (
     profile_segments,
     select_components,
 )
-from kindset.runs import Run, fingerprint
+from kindset.runs import Run, RunDetails, fingerprint
 from kindset.workbench._clustering import overhear
 from kindset.workbench._figures import save_figure
 from kindset.workbench._survey_details import survey_details
@@ -353,19 +353,20 @@ def _details(result: SurveyResult) -> dict[str, Any]:
     profiles = profile_segments(
         model, survey.answers, questions=survey.questions, sample_weight=survey.weights
     )
-    return {
-        "kind": "survey",
-        "data": survey.name,
-        "id_column": survey.ids.name,
-        "about": survey.about,
-        "title": METHODS[result.options.method][1],
-        "interrupted": result.interrupted,
-        "notes": cautions(result),
-        "survey": {
-            "weights": None if survey.weights is None else str(survey.weights.name),
-            **survey_details(model, profiles, survey.answers, survey.ids, result.selection),
-        },
-    }
+    weights = None if survey.weights is None else str(survey.weights.name)
+    details = RunDetails(
+        kind="survey",
+        data=survey.name,
+        id_column=str(survey.ids.name),
+        description=survey.about,
+        title=METHODS[result.options.method][1],
+        interrupted=result.interrupted,
+        notes=cautions(result),
+        survey=survey_details(
+            model, profiles, survey.answers, survey.ids, result.selection, weights
+        ),
+    )
+    return details.to_dict()
 
 
 def facts(result: SurveyResult) -> dict[str, Any]:
