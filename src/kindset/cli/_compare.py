@@ -1,6 +1,7 @@
 """`kindset compare`."""
 
 import json
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,7 +29,7 @@ from kindset.cli._options import (
     Truth,
     read_indices,
 )
-from kindset.comparison._comparison import TRUTHS, Comparison, compare_runs, is_varied
+from kindset.comparison import KNOWN_MEASURES, Comparison, compare_runs, is_varied
 from kindset.evaluation import (
     INDICES,
     AssignmentDisplay,
@@ -86,6 +87,8 @@ def compare(
         random_state=seed,
         verbose=not as_json,
     )
+    for note in comparison.notes:
+        warnings.warn(note, stacklevel=1)
     if out is not None:
         with output_folder(out, force=force) as stage:
             _write(comparison, stage)
@@ -115,7 +118,7 @@ def _facts(comparison: Comparison) -> dict[str, Any]:
         "rankings": {name: _records(comparison.ranking(name)) for name in comparison.evaluations},
         "spaces": {name: _spaces(comparison, name) for name in comparison.evaluations},
         "consensus": _records(comparison.consensus()),
-        "best": str(comparison.consensus().index[0]),
+        "best": comparison.leader().name,
     }
     if agreement is not None:
         told["correlation_with_truth"] = {
@@ -233,7 +236,7 @@ def _known(ranking: pd.DataFrame) -> dict[str, list[str]]:
     """Return the columns of what was measured with known labels."""
     return {
         measure.upper(): [f"{value:.2f}" for value in ranking[measure]]
-        for measure in TRUTHS
+        for measure in KNOWN_MEASURES
         if measure in ranking
     }
 
@@ -273,8 +276,7 @@ def _write(comparison: Comparison, folder: Path) -> None:
         }
         for kind, display in figures.items():
             save_figure(display.figure_, folder / f"{kind}-{name}")
-    best = comparison.consensus().index[0]
-    (labels,) = (run.labels for run in comparison.runs if run.name == best)
+    labels = comparison.leader().labels
     evaluation = next(iter(comparison.evaluations.values()))
     spaces = SpacesDisplay.from_evaluation(evaluation, comparison.spaces, labels)
     save_figure(spaces.plot().figure_, folder / "spaces")

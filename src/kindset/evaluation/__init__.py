@@ -1,6 +1,7 @@
 """Validity indices, external measures and adaptive evaluation of clusterings."""
 
 from kindset.evaluation._adaptive import AdaptiveEvaluation
+from kindset.evaluation._bootstrap import rank_intervals, ranks_of
 from kindset.evaluation._dip import dip_statistic, dip_test
 from kindset.evaluation._display_assignment import AssignmentDisplay
 from kindset.evaluation._display_graph import CorrelationGraphDisplay
@@ -24,17 +25,23 @@ from kindset.evaluation._indices import (
     s_dbw,
     silhouette,
 )
-from kindset.evaluation._registry import INDICES, Index
+from kindset.evaluation._labels import NOISE_CHOICES, Noise, check_noise, encode_labels
+from kindset.evaluation._registry import INDICES, Index, get_index
 from kindset.evaluation._score_matrix import score_matrix
+from kindset.evaluation._spaces import METRICS, Metric, check_metric
 from kindset.evaluation._warnings import EvidenceWarning
 
 __all__ = [
     "INDICES",
+    "METRICS",
+    "NOISE_CHOICES",
     "AdaptiveEvaluation",
     "AssignmentDisplay",
     "CorrelationGraphDisplay",
     "EvidenceWarning",
     "Index",
+    "Metric",
+    "Noise",
     "RankingDisplay",
     "ScoreHeatmapDisplay",
     "SpacesDisplay",
@@ -42,16 +49,22 @@ __all__ = [
     "c_index",
     "calinski_harabasz",
     "cd_bw",
+    "check_metric",
+    "check_noise",
     "clustering_accuracy",
     "cubic_clustering_criterion",
     "davies_bouldin",
     "dip_statistic",
     "dip_test",
     "dunn",
+    "encode_labels",
+    "get_index",
     "label_wasserstein",
     "match_labels",
     "matched_f1",
     "normalized_mutual_info",
+    "rank_intervals",
+    "ranks_of",
     "s_dbw",
     "score_matrix",
     "silhouette",

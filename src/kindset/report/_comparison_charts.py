@@ -9,7 +9,7 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from kindset.comparison._comparison import Comparison
+from kindset.comparison import Comparison
 from kindset.evaluation import AdaptiveEvaluation
 from kindset.evaluation._display_spaces import choose_spaces, project
 from kindset.evaluation._display_style import group_order

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from kindset.comparison._comparison import correlation
+from kindset.comparison import correlation
 
 _FEWEST = 3
 """Runs below which an order says nothing."""

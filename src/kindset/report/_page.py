@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from kindset._arrays import as_label_array
 from kindset._files import write_text
-from kindset.comparison._comparison import is_varied
+from kindset.comparison import is_varied
 from kindset.evaluation._labels import check_noise
 from kindset.evaluation._registry import INDICES, get_index
 from kindset.evaluation._spaces import check_metric

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from kindset.comparison._comparison import Comparison, is_varied
+from kindset.comparison import Comparison, is_varied
 from kindset.evaluation import INDICES
 from kindset.report._summary import DataSummary, RunSummary
 

@@ -1,6 +1,5 @@
 """The first step of a report: from runs to what there is to say about them."""
 
-import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,8 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kindset.comparison._comparison import Comparison, can_sample, compare_runs, usual_indices
-from kindset.evaluation import INDICES, EvidenceWarning, adjusted_rand
+from kindset.comparison import Comparison, compare_runs
+from kindset.evaluation import INDICES, adjusted_rand
 from kindset.evaluation._labels import Noise
 from kindset.evaluation._spaces import Metric
 from kindset.exceptions import InputError
@@ -24,9 +23,6 @@ from kindset.runs import Run, distinct_names
 
 KNOWN = ("NMI", "ACC", "ARI")
 """Measures against known labels, as runs and tables call them."""
-
-_SAMPLED_FROM = 20_000
-_SAMPLE = 4_000
 
 _NUMBER = (
     "The runs have different numbers of groups, and no ranking chooses a number reliably: take the "
@@ -226,9 +222,7 @@ def _summarise_run(run: Run, parts: dict[str, Any], comparison: Comparison | Non
     provenance = read_provenance(run)
     known = {name: provenance.measured[name] for name in KNOWN if name in provenance.measured}
     if comparison is not None and comparison.truth is not None:
-        row: Mapping[Any, Any] = (
-            comparison.ranking(next(iter(comparison.evaluations))).loc[run.name].to_dict()
-        )
+        row: Mapping[Any, Any] = comparison.known.loc[run.name].to_dict()
         known = {name: float(row[name.lower()]) for name in KNOWN}
     title = run.details.get("title")
     return RunSummary(
@@ -246,44 +240,21 @@ def _compare(runs: list[Run], ranking: Ranking) -> tuple[Comparison | None, list
     """Rank the runs if they can be ranked; return also what must be known about the ranking."""
     if len(runs) < 2:
         return None, []
-    parameters: dict[str, Any] = {
-        "metric": ranking.metric,
-        "noise": ranking.noise,
-        "n_bootstrap": ranking.n_bootstrap,
-        "n_jobs": ranking.n_jobs,
-        "verbose": ranking.verbose,
-    }
     truth = ranking.truth
-    if truth is not None and len(truth) == len(runs[0]):
-        parameters["truth"] = np.unique(truth, return_inverse=True)[1]
-    notes = []
-    indices = ranking.indices or usual_indices(ranking.metric)
-    if len(runs[0]) > _SAMPLED_FROM and not ranking.n_bootstrap and can_sample(indices):
-        parameters["sample_size"] = _SAMPLE
-        notes.append(f"Silhouettes are estimated from {_SAMPLE:,} of the {len(runs[0]):,} samples.")
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            comparison = compare_runs(runs, indices, random_state=0, **parameters)
-        except InputError as error:
-            return None, [f"The runs are not ranked: {error}"]
-    return comparison, [*notes, *_cautions(caught, comparison)]
-
-
-def _cautions(caught: list[warnings.WarningMessage], comparison: Comparison) -> list[str]:
-    """Return what a reader must know; pass on what only a developer must."""
-    if len(comparison.spaces) == 1:
-        # The library's cautions are about the choice between spaces, and there is none.
-        caught = [w for w in caught if not issubclass(w.category, EvidenceWarning)]
-    told = []
-    for warning in caught:
-        if issubclass(warning.category, UserWarning):
-            told.append(in_words(str(warning.message)))
-        else:
-            warnings.warn_explicit(
-                warning.message, warning.category, warning.filename, warning.lineno
-            )
-    return list(dict.fromkeys(told))
+    try:
+        comparison = compare_runs(
+            runs,
+            ranking.indices,
+            truth=truth if truth is not None and len(truth) == len(runs[0]) else None,
+            metric=ranking.metric,
+            noise=ranking.noise,
+            n_bootstrap=ranking.n_bootstrap,
+            n_jobs=ranking.n_jobs,
+            verbose=ranking.verbose,
+        )
+    except InputError as error:
+        return None, [f"The runs are not ranked: {error}"]
+    return comparison, [in_words(note) for note in comparison.notes]
 
 
 def in_words(sentence: str) -> str:

@@ -15,10 +15,18 @@ from kindset.runs._details_survey import (
 )
 from kindset.runs._fingerprint import Fingerprint, fingerprint
 from kindset.runs._foreign import load_runs
+from kindset.runs._label_files import read_labels
+from kindset.runs._matching import (
+    align_labels,
+    assumed_same,
+    check_same_data,
+    group_runs,
+)
 from kindset.runs._models import can_store
 from kindset.runs._names import distinct_names
-from kindset.runs._run import RUN_FILE, Run, check_same_data, read_archive, read_array
+from kindset.runs._run import RUN_FILE, Run, read_archive, read_array
 from kindset.runs._sharing import SharedSpaces
+from kindset.runs._source import Source, data_source, file_source, hash_ids
 
 __all__ = [
     "BORDERLINE",
@@ -39,14 +47,22 @@ __all__ = [
     "SelectionDetails",
     "SelectionStep",
     "SharedSpaces",
+    "Source",
     "SurveyDetails",
     "TypicalRespondent",
     "UncertainRespondent",
+    "align_labels",
+    "assumed_same",
     "can_store",
     "check_same_data",
+    "data_source",
     "distinct_names",
+    "file_source",
     "fingerprint",
+    "group_runs",
+    "hash_ids",
     "load_runs",
     "read_archive",
     "read_array",
+    "read_labels",
 ]

@@ -6,20 +6,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
-from kindset._arrays import as_label_array
-from kindset._files import csv_separator
 from kindset._replacing import put_back, put_back_all
 from kindset.exceptions import InputError
+from kindset.runs._label_files import (
+    Ids,
+    Labels,
+    ids_of_archive,
+    read_label_table,
+    whole_numbers,
+)
 from kindset.runs._names import distinct_names
 from kindset.runs._run import RUN_FILE, Run, read_archive, read_array
 from kindset.runs._sharing import SharedSpaces
+from kindset.runs._source import Source, hash_ids
 
 # What stands beside runs, and a shell lists with them.
 _BESIDE = ("sweep.json", "compare.json")
-_LABEL_COLUMNS = ("label", "labels", "cluster", "segment", "class", "target", "truth", "y")
 
 
 def load_runs(paths: Iterable[str | os.PathLike[str]]) -> list[Run]:
@@ -29,9 +31,10 @@ def load_runs(paths: Iterable[str | os.PathLike[str]]) -> list[Run]:
     ----------
     paths : iterable of path-like
         Each one a run folder; a folder of run folders and such files; an ``.npz`` file with
-        `labels` and, if there is one, `embedding`; or a ``.csv`` file of labels (a single column,
-        or one called label, cluster, segment, class, target, truth or y), whose embedding is the
-        ``.npy`` file of the same name beside it, if there is one.
+        `labels` and, if there are any, `embedding` and `ids`; or a ``.csv`` file of labels (a
+        single column, or one called label, cluster, segment, class, target, truth or y, and
+        perhaps one called id), whose embedding is the ``.npy`` file of the same name beside it,
+        if there is one.
 
     Returns
     -------
@@ -94,76 +97,22 @@ def _read_npz(path: Path) -> Run:
     arrays = read_archive(path)
     if "labels" not in arrays:
         raise InputError(f"{path} has no array `labels`.")
-    return Run(
-        _whole(arrays["labels"], path), arrays.get("embedding"), name=path.stem, method="imported"
-    )
+    labels = whole_numbers(arrays["labels"], path)
+    ids = ids_of_archive(arrays, len(labels), path)
+    return _imported(path, labels, arrays.get("embedding"), ids)
 
 
 def _read_csv(path: Path) -> Run:
     embedding = path.with_suffix(".npy")
     space = read_array(embedding) if embedding.exists() else None
-    column = _label_column(path, None if space is None else len(space))
-    return Run(
-        _whole(column.to_numpy(), path),
-        space,
-        name=path.stem,
-        method="imported",
-    )
+    labels, ids = read_label_table(path, None if space is None else len(space))
+    return _imported(path, labels, space, ids)
 
 
-def _label_column(path: Path, n_expected: int | None) -> "pd.Series[Any]":
-    """Find the labels in a table, with or without a line of names."""
-    try:
-        with path.open(encoding="utf-8-sig") as file:
-            separator = csv_separator(file.readline())
-        # A blank line is a label that is missing, unless it only ends the file.
-        table = pd.read_csv(
-            path,
-            sep=separator,
-            header=None,
-            dtype=str,
-            skip_blank_lines=False,
-            encoding="utf-8-sig",
-        )
-    except (ValueError, OSError) as error:
-        reason = str(error).strip().rstrip(".")
-        raise InputError(f"{path} is not a readable CSV table: {reason}.") from error
-    table = table.loc[: table.last_valid_index() if table.shape[1] == 1 else None]
-    names = [str(name).strip().lower() for name in table.iloc[0]]
-    named = [number for number, name in enumerate(names) if name in _LABEL_COLUMNS]
-    if len(named) == 1:
-        return table.iloc[1:, named[0]]
-    if table.shape[1] > 1:
-        listed = ", ".join(str(name) for name in table.iloc[0])
-        raise InputError(
-            f"{path} must have one column of labels, called {', '.join(_LABEL_COLUMNS[:-1])} or "
-            f"{_LABEL_COLUMNS[-1]}; it has {listed}."
-        )
-    column = table.iloc[:, 0]
-    is_label = names[0].lstrip("-").isdigit() or (column.iloc[1:] == column.iloc[0]).any()
-    # pandas writes "0" above a column without a name.
-    if n_expected is not None and len(column) == n_expected + 1:
-        is_label = False
-    return column if is_label else column.iloc[1:]
-
-
-def _whole(labels: Any, path: Path) -> Any:
-    """Return whole numbers for labels of any kind; names are numbered in their sorted order."""
-    labels = np.asarray(labels)
-    if pd.isna(labels).any():
-        raise InputError(f"{path} has no label for sample {int(pd.isna(labels).argmax()) + 1}.")
-    labels = as_label_array(_numbers_of(labels), f"the list of labels in {path}")
-    if labels.dtype.kind in "iuf":
-        return labels.astype(np.int64)
-    return np.unique(labels, return_inverse=True)[1]
-
-
-def _numbers_of(labels: Any) -> Any:
-    """Read text as numbers if all of it is."""
-    try:
-        return labels.astype(np.float64) if labels.dtype.kind in "OU" else labels
-    except ValueError:
-        return labels
+def _imported(path: Path, labels: Labels, space: Any, ids: Ids) -> Run:
+    # The file holds a result, not the data; so its bytes say nothing about the samples.
+    source = None if ids is None else Source(path.name, "", hash_ids(ids))
+    return Run(labels, space, name=path.stem, method="imported", source=source)
 
 
 def _place(path: Path) -> str:

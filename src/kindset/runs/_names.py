@@ -14,8 +14,8 @@ _LONGEST = 32
 def distinct_names(runs: Sequence[Run], places: Sequence[str] | None = None) -> list[str]:
     """Return the names of runs, those that occur twice with what tells the runs apart.
 
-    That is as little as does it of method, seed, number of groups and parameters; else the place;
-    else a number.
+    That is the fewest of method, seed, number of groups, source and parameters that are enough;
+    else the place; else a number.
 
     Parameters
     ----------
@@ -66,6 +66,7 @@ def _facts(run: Run) -> dict[str, str]:
         "method": _text(run.method),
         "seed": f"seed {_text(run.seed)}",
         "groups": f"K={run.n_clusters}",
+        **({} if run.source is None else {"source": _text(run.source.name)}),
         **{
             f"parameter {name}": f"{_text(name)}={_text(value)}"
             for name, value in parameters.items()

@@ -6,7 +6,6 @@ import platform
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -25,6 +24,7 @@ from kindset.runs._details import RunDetails
 from kindset.runs._fingerprint import Fingerprint
 from kindset.runs._html import run_table
 from kindset.runs._models import read_model, write_model
+from kindset.runs._source import Source, read_source
 
 FORMAT = "kindset-run"
 VERSION = 1
@@ -64,7 +64,9 @@ class Run:
     seed : int or None
         The seed of its random numbers.
     data : Fingerprint or None
-        What it was made on.
+        What it was made on: the values that the method used.
+    source : Source or None
+        Where its samples were read from.
     timings : dict of str to float
         Seconds by stage.
     metrics : dict of str to float
@@ -101,6 +103,7 @@ class Run:
     parameters: dict[str, Any] = field(default_factory=dict)
     seed: int | None = None
     data: Fingerprint | None = None
+    source: Source | None = None
     timings: dict[str, float] = field(default_factory=dict)
     metrics: dict[str, float] = field(default_factory=dict)
     command: list[str] | None = None
@@ -168,6 +171,7 @@ class Run:
             "exhibits": sorted(self.exhibits),
             "model": None if self.model is None else write_model(self.model, folder / "model"),
             "data": None if self.data is None else asdict(self.data),
+            "source": None if self.source is None else asdict(self.source),
             **{name: getattr(self, name) for name in _PLAIN},
         }
         text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False, default=_plain)
@@ -205,6 +209,7 @@ class Run:
             data = document["data"]
             if data is not None:
                 data = Fingerprint(tuple(data["shape"]), data["dtype"], data["sha256"])
+            source = read_source(document.get("source"))
             space = read_array(folder / "space.npy") if document["has_space"] else None
             exhibits, notes = _read_exhibits(folder, document["exhibits"], strict=strict)
             plain["details"] = _with_notes(plain["details"], notes)
@@ -217,6 +222,7 @@ class Run:
             labels=read_array(folder / "labels.npy"),
             space=space,
             data=data,
+            source=source,
             exhibits=exhibits,
             model=None if model is None else read_model(model, folder / "model"),
             **plain,
@@ -238,34 +244,6 @@ _KINDS: dict[str, Any] = {
     "exhibits": list,
     "model": (str, type(None)),
 }
-
-
-def check_same_data(runs: Sequence[Run]) -> None:
-    """Refuse to compare runs that were made on different data.
-
-    Raises
-    ------
-    InputError
-        Naming the first pair that differs, and how.
-    """
-    first = runs[0]
-    for run in runs[1:]:
-        if len(run) != len(first):
-            raise InputError(
-                f"the runs {first.name!r} and {run.name!r} cannot be compared: they have "
-                f"{len(first)} and {len(run)} samples."
-            )
-    known = [run for run in runs if run.data is not None]
-    for run in known[1:]:
-        reference = known[0].data
-        assert reference is not None
-        assert run.data is not None
-        reason = reference.differs_from(run.data)
-        if reason:
-            raise InputError(
-                f"the runs {known[0].name!r} and {run.name!r} cannot be compared: they were made "
-                f"on different data ({reason})."
-            )
 
 
 def read_array(path: Path) -> NDArray[Any]:
