@@ -1,6 +1,19 @@
 """Runs: a partition, the space it was made in, the model, and where it all came from."""
 
 from kindset._reading import read_archive, read_array
+from kindset.runs._details import KINDS, RunDetails, ScalingDetails
+from kindset.runs._details_features import FeatureCluster, FeatureDetails, FeatureMean
+from kindset.runs._details_images import BORDERLINE, TYPICAL, ImageDetails
+from kindset.runs._details_merges import MergeDetails
+from kindset.runs._details_survey import (
+    QuestionDetails,
+    SegmentDetails,
+    SelectionDetails,
+    SelectionStep,
+    SurveyDetails,
+    TypicalRespondent,
+    UncertainRespondent,
+)
 from kindset.runs._fingerprint import Fingerprint, fingerprint
 from kindset.runs._foreign import load_runs
 from kindset.runs._label_files import read_labels
@@ -17,11 +30,28 @@ from kindset.runs._sharing import SharedSpaces
 from kindset.runs._source import Source, data_source, file_source, hash_ids
 
 __all__ = [
+    "BORDERLINE",
+    "KINDS",
     "RUN_FILE",
+    "TYPICAL",
+    "FeatureCluster",
+    "FeatureDetails",
+    "FeatureMean",
     "Fingerprint",
+    "ImageDetails",
+    "MergeDetails",
+    "QuestionDetails",
     "Run",
+    "RunDetails",
+    "ScalingDetails",
+    "SegmentDetails",
+    "SelectionDetails",
+    "SelectionStep",
     "SharedSpaces",
     "Source",
+    "SurveyDetails",
+    "TypicalRespondent",
+    "UncertainRespondent",
     "align_labels",
     "assumed_same",
     "can_store",

@@ -5,6 +5,7 @@ import os
 import platform
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Self
@@ -18,7 +19,9 @@ from kindset._reading import read_archive, read_array, read_json
 from kindset._replacing import put_back
 from kindset._shown import shown
 from kindset.exceptions import InputError
+from kindset.runs._details import RunDetails
 from kindset.runs._fingerprint import Fingerprint
+from kindset.runs._html import run_table
 from kindset.runs._models import read_model, write_model
 from kindset.runs._source import Source, read_source
 
@@ -74,7 +77,8 @@ class Run:
     created : str
         When, in UTC.
     details : dict
-        What there is to tell about the groups, in words and numbers, for reports.
+        What there is to say about the groups, as plain values: `RunDetails.to_dict`. The
+        attribute `about` reads it back.
     exhibits : dict of str to ndarray
         Arrays that a report shows: typical images, prototypes, a merge tree.
     model : estimator or None
@@ -125,6 +129,19 @@ class Run:
     def n_clusters(self) -> int:
         """Number of groups; the label -1 (noise) is not one."""
         return len(set(self.labels.tolist()) - {-1})
+
+    @property
+    def coverage(self) -> float:
+        """Share of the samples that are in a group, not left out as noise (-1)."""
+        return float(np.mean(self.labels != -1)) if len(self) else 1.0
+
+    @cached_property
+    def about(self) -> RunDetails:
+        """The details and exhibits in types of their own; what is damaged is left out."""
+        return RunDetails.from_run(self, strict=False)
+
+    def _repr_html_(self) -> str:
+        return run_table(self)
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the run to a new folder in one step.

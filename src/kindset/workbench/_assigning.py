@@ -196,7 +196,7 @@ def _as_trained(data: Dataset, X: NDArray[Any], run: Run) -> Any:
     if method is not None and method.takes == "images":  # scales images itself
         return X
     stored = run.about.scaling
-    scaling = None if stored is None else Scaling(**stored)
+    scaling = None if stored is None else Scaling(stored.mean, stored.spread)
     if scaling is not None and data.kind == "images":
         return scaling.rows(X)
     X = X if scaling is None else scaling(X)

@@ -1,6 +1,7 @@
 """Clustering of rows of numbers or images: from a dataset to a run that tells what it found."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from kindset.evaluation import KNOWN_MEASURES
-from kindset.runs import Run, RunDetails, can_store
+from kindset.runs import Run, ScalingDetails, can_store
 from kindset.workbench._dataset import Dataset
 from kindset.workbench._embeddings import embed
 from kindset.workbench._exhibits import Found, describe
@@ -39,7 +40,17 @@ def cluster_samples(
     fitted = time.perf_counter()
     found = Found(model, labels)
     distances = found.distances(X)
-    parts, exhibits = describe(data, found, distances)
+    details = replace(
+        describe(data, found, distances),
+        title=method.title,
+        description=data.about,
+        source=data.identity,
+        id_column=str(data.ids.name),
+        scaling=None if scaling is None else ScalingDetails(scaling.mean, scaling.spread),
+        resumed=resumed,
+        interrupted=bool(getattr(model, "interrupted_", False)),
+        notes=[*notes, *warned],
+    )
     run = Run(
         labels=labels,
         # The space of a method that aligns images is that of the distances after alignment.
@@ -53,22 +64,8 @@ def cluster_samples(
         timings={"embedding": embedded - start, "fit": fitted - embedded},
         metrics={**_model_metrics(model, len(data)), **measures_of(data, labels)},
         command=execution.command,
-        details=RunDetails(
-            kind="images" if data.kind == "images" else "features",
-            data=data.name,
-            title=method.title,
-            about=data.about,
-            source=data.identity,
-            id_column=str(data.ids.name),
-            columns=data.columns,
-            scaling=scaling and scaling.to_dict(),
-            crop=data.crop,
-            resumed=resumed,
-            interrupted=bool(getattr(model, "interrupted_", False)),
-            notes=[*notes, *warned],
-            **parts,
-        ).to_dict(),
-        exhibits=exhibits,
+        details=details.to_dict(),
+        exhibits=details.arrays(),
         model=model if setting.embedding is None and can_store(model) else None,
     )
     table = pd.DataFrame({str(data.ids.name): data.ids.to_numpy(), "cluster": run.labels + 1})

@@ -4,8 +4,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from kindset.ordinal import ComponentSelection, OrdinalMixture, SegmentProfiles, answer_words
+from kindset.runs import (
+    QuestionDetails,
+    SegmentDetails,
+    SelectionDetails,
+    SelectionStep,
+    SurveyDetails,
+    TypicalRespondent,
+    UncertainRespondent,
+)
 
 _N_TYPICAL, _N_UNCERTAIN = 5, 8
 
@@ -16,39 +26,55 @@ def survey_details(
     answers: pd.DataFrame,
     ids: "pd.Series[Any]",
     selection: ComponentSelection | None,
-) -> dict[str, Any]:
-    """Return segments, questions, and the most typical and most uncertain respondents."""
-    total = float(profiles.sizes.sum())
-    segments = [
-        {
-            "headline": profiles.headline(k),
-            "size": float(size),
-            "n_rows": int(profiles.n_rows[k]),
-            "share": float(size) / total,
-            "certainty": float(sure),
-        }
-        for k, (size, sure) in enumerate(zip(profiles.sizes, profiles.certainty, strict=True))
+    weights: str | None = None,
+) -> SurveyDetails:
+    """Return segments, questions, and the most typical and most uncertain respondents.
+
+    `weights` is the name of the column that the profiles are weighted by.
+    """
+    people = _People(model, answers, ids)
+    return SurveyDetails(
+        segments=_segments(profiles),
+        questions=_questions(profiles),
+        typical=[people.typical(k) for k in range(len(profiles.sizes))],
+        uncertain=people.uncertain(),
+        selection=None if selection is None else _path(selection),
+        weights=weights,
+    )
+
+
+def _segments(profiles: SegmentProfiles) -> list[SegmentDetails]:
+    shares = _shares(profiles.sizes / profiles.sizes.sum())
+    return [
+        SegmentDetails(
+            headline=profiles.headline(k),
+            size=float(profiles.sizes[k]),
+            n_rows=int(profiles.n_rows[k]),
+            share=shares[k],
+            certainty=certainty,
+        )
+        for k, certainty in enumerate(_shares(profiles.certainty))
     ]
-    questions = [
-        {
-            "name": question.name,
-            "text": question.text,
-            "levels": [str(level) for level in question.levels],
-            "overall": question.overall.tolist(),
-            "shares": question.shares.tolist(),
-            "answered": question.answered.tolist(),
-            "distinctness": question.distinctness.tolist(),
-        }
+
+
+def _questions(profiles: SegmentProfiles) -> list[QuestionDetails]:
+    return [
+        QuestionDetails(
+            name=question.name,
+            text=question.text,
+            levels=[str(level) for level in question.levels],
+            overall=_shares(question.overall),
+            shares=_shares(question.shares),
+            answered=_shares(question.answered),
+            distinctness=question.distinctness.tolist(),
+        )
         for question in profiles.questions
     ]
-    people = _People(model, answers, ids)
-    return {
-        "segments": segments,
-        "questions": questions,
-        "typical": [people.typical(k) for k in range(len(segments))],
-        "uncertain": people.uncertain(),
-        "selection": None if selection is None else _path(selection),
-    }
+
+
+def _shares(values: NDArray[np.float64]) -> Any:
+    """Return shares as plain numbers; rounding can bring a sum of weights beyond 1."""
+    return np.clip(values, 0.0, 1.0).tolist()
 
 
 class _People:
@@ -56,36 +82,43 @@ class _People:
 
     def __init__(self, model: OrdinalMixture, answers: pd.DataFrame, ids: "pd.Series[Any]") -> None:
         self._model = model
-        self._probability = model.predict_proba(answers)
+        self._probability = np.clip(model.predict_proba(answers), 0.0, 1.0)
         # Among those assigned alike, the typical ones also give the likeliest answers.
         self._likelihood = model.score_samples(answers)
         self._answers = answers
         self._ids = ids
 
-    def typical(self, k: int) -> list[dict[str, Any]]:
+    def typical(self, k: int) -> list[TypicalRespondent]:
         """Return those of a segment who answer most as it is expected to."""
         members = np.flatnonzero(self._probability.argmax(axis=1) == k)
         order = np.lexsort((-self._likelihood[members], -self._probability[members, k].round(2)))
         return [
-            {**self._person(row), "probability": float(self._probability[row, k])}
+            TypicalRespondent(self._id(row), self._words(row), float(self._probability[row, k]))
             for row in members[order][:_N_TYPICAL]
         ]
 
-    def uncertain(self) -> list[dict[str, Any]]:
+    def uncertain(self) -> list[UncertainRespondent]:
         """Return those whose segment is least certain."""
         if self._probability.shape[1] < 2:
             return []
         order = np.argsort(self._probability.max(axis=1), kind="stable")
         return [
-            {**self._person(row), "probabilities": self._probability[row].tolist()}
+            UncertainRespondent(self._id(row), self._words(row), self._probability[row].tolist())
             for row in order[:_N_UNCERTAIN]
         ]
 
-    def _person(self, row: int) -> dict[str, Any]:
+    def _id(self, row: int) -> str:
+        return str(self._ids.iloc[row])
+
+    def _words(self, row: int) -> list[str | None]:
         (words,) = answer_words(self._model, self._answers.iloc[[row]])
-        return {"id": str(self._ids.iloc[row]), "answers": words}
+        return words
 
 
-def _path(selection: ComponentSelection) -> dict[str, Any]:
-    columns = selection.path[["log_likelihood", "aic", "bic", "icl"]].reset_index()
-    return {"criterion": selection.criterion, "path": columns.to_dict("records")}
+def _path(selection: ComponentSelection) -> SelectionDetails:
+    columns = selection.path[["log_likelihood", "aic", "bic", "icl"]]
+    steps = [
+        SelectionStep(int(n), {str(name): float(value) for name, value in row.items()})
+        for n, row in zip(columns.index, columns.to_dict("records"), strict=True)
+    ]
+    return SelectionDetails(selection.criterion, steps)

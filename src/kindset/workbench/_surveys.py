@@ -128,14 +128,14 @@ def _as_run(fit: SurveyFit, metrics: dict[str, float], execution: Execution) -> 
             kind="survey",
             data=data.name,
             title=setting.described.title,
-            about=data.about,
+            description=data.about,
             source=data.identity,
             id_column=str(data.ids.name),
             columns=data.columns,
             interrupted=fit.interrupted,
             notes=cautions(fit),
             survey=survey_details(
-                model, profiles, fit.answers, data.ids, fit.selection, weights=weighted_by
+                model, profiles, fit.answers, data.ids, fit.selection, weighted_by
             ),
         ).to_dict(),
         model=model,

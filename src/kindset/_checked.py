@@ -1,4 +1,4 @@
-"""Reading what a run tells about itself: from a file that anybody may have written.
+"""Checked reading of JSON values and arrays from a file that anybody may have written.
 
 Each function returns the value in the type it should have, or raises `InputError` with a sentence
 that says what is wrong. Whoever shows a part of a run leaves it out in that case.
@@ -37,6 +37,21 @@ def number(value: Any, what: str) -> float:
     if _is_number(value) and abs(value) < 1e300:
         return float(value)
     raise InputError(f"{what} is not a finite number.")
+
+
+def whole(value: Any, what: str) -> int:
+    """Return a whole number that is not negative."""
+    found = number(value, what)
+    if found < 0 or found % 1:
+        raise InputError(f"{what} is not a whole number from 0.")
+    return int(found)
+
+
+def flag(value: Any, what: str) -> bool:
+    """Return True or False."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    raise InputError(f"{what} is neither true nor false.")
 
 
 def share(value: Any, what: str) -> float:
