@@ -17,9 +17,10 @@ from PIL import Image
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
-from kindset.cli import _cluster, _methods
+from kindset.cli import _cluster
 from kindset.runs import Run, load_runs
 from kindset.unmasking import UnmaskingClustering
+from kindset.workbench import _methods
 
 
 @pytest.fixture
@@ -250,7 +251,8 @@ def test_a_folder_of_runs_is_not_replaced_by_something_else(kindset, table, fold
     }[command]
     code, _, err = kindset(command, *arguments, "--out", "sweep", "--force")
     assert code == 2
-    assert "sweep is a folder of runs" in err
+    reason = {"cluster": "sweep holds runs of other data", "compare": "sweep is a folder of runs"}
+    assert reason[command] in err
     assert len(held(folder)) == 2
 
 
@@ -371,9 +373,7 @@ def test_number_of_clusters_found_by_the_method(kindset, table, folder):
 def test_runs_of_a_sweep_share_their_space(kindset, table, folder, monkeypatch, embedding):
     seen = []
     rank = _cluster._rank
-    monkeypatch.setattr(
-        _cluster, "_rank", lambda runs, clusterer: (seen.append(runs), rank(runs, clusterer))
-    )
+    monkeypatch.setattr(_cluster, "_rank", lambda runs, *more: (seen.append(runs), rank(runs, *more)))
     arguments = ("cluster", "rows.csv", "-m", "kmeans", "-k", "2:4", *COLUMNS, *embedding)
     for _ in ("made", "there already"):
         code, _, err = kindset(*arguments, "--out", "sweep")
@@ -494,7 +494,7 @@ def test_images_are_not_scaled(kindset, folder, k):
         (["rows.csv", "-m", "kmeans", "-k", 2, *COLUMNS, "--embedding", "pca:9"], "only 3 columns"),
         (["rows.csv", "-m", "kmeans", "-k", 2, *COLUMNS, "--scale", "log"], "--scale must be"),
         (["rows.csv", "-m", "dti-kmeans", "-k", 2, *COLUMNS], "clusters images"),
-        (["rows.csv", "-m", "bos", "-k", 2, *COLUMNS, "--seeds", "1,2"], "not for bos"),
+        (["rows.csv", "-m", "bos", "-k", 2, *COLUMNS, "--embedding", "pca:2"], "not for bos"),
         (["rows.csv", "-m", "kmeans", "-k", 2, *COLUMNS, "--starts", 3], "--starts is for surveys"),
         (["rows.csv", "-m", "kmeans", "-k", 2, *COLUMNS, "--size", 3], "--size is for folders"),
         (["nan.npy", "-m", "kmeans", "-k", 2, "--columns", "a"], "--columns is for tables"),

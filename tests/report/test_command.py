@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from kindset.workbench._samples import Samples
 from report_runs import feature_run, image_run
 from sklearn.datasets import load_digits
 
@@ -14,7 +15,6 @@ from kindset.report import write_report
 from kindset.runs import Run
 from kindset.workbench._clustering import Clusterer
 from kindset.workbench._methods import Setting
-from kindset.workbench._samples import Samples
 from kindset.workbench._working import WorkingFolder
 
 

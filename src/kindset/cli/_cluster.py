@@ -23,7 +23,7 @@ from kindset.cli._options import (
     read_seeds,
     read_size,
 )
-from kindset.cli._ranking import show_verdict
+from kindset.cli._ranking import show_consensus
 from kindset.cli._terminal import echo, logged_lines
 from kindset.comparison import compare_runs
 from kindset.exceptions import InputError
@@ -95,6 +95,8 @@ def cluster(
         criterion=criterion,
         parameters={name: [value] for name, value in parameters.items()},
     )
+    for setting in settings:
+        setting.check_choice()
     single = len(settings) == 1 and not is_sweep(folder)
     if single:
         check_single_output(folder, force=force)
@@ -167,7 +169,7 @@ def _rank(runs: Sequence[Run], data: Dataset, n_jobs: int) -> None:
         echo(f"The runs cannot be ranked: {error}", err=True)
         return
     echo("")
-    show_verdict(comparison)
+    show_consensus(comparison)
 
 
 def facts(runs: Sequence[Run]) -> dict[str, Any]:

@@ -9,8 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import typer
 from rich.console import Console
 from rich.markup import escape
+
+from kindset.exceptions import Interrupted
 
 OPTIONS = {
     "colours": "--colours", "columns": "--columns", "criterion": "--criterion", "crop": "--crop",
@@ -73,7 +76,7 @@ class _Lines(logging.Handler):
 
 @contextmanager
 def logged_lines(*, err: bool = True) -> Iterator[None]:
-    """Show what the library logs while something is done."""
+    """Show what the library logs; an interrupted sweep ends with its sentence and exit code 130."""
     logger, handler = logging.getLogger("kindset"), _Lines(err=err)
     level, passed_on = logger.level, logger.propagate
     logger.addHandler(handler)
@@ -81,6 +84,9 @@ def logged_lines(*, err: bool = True) -> Iterator[None]:
     logger.propagate = False
     try:
         yield
+    except Interrupted as interrupt:
+        echo(str(interrupt), err=err)
+        raise typer.Exit(130) from None
     finally:
         logger.removeHandler(handler)
         logger.setLevel(level)

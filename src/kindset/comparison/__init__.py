@@ -5,8 +5,8 @@ from kindset.comparison._comparison import Comparison
 from kindset.comparison._correlation import correlation
 from kindset.comparison._indices import STRATEGIES, can_sample, is_varied, usual_indices
 from kindset.comparison._judges import Judge
-from kindset.comparison._known import KNOWN_MEASURES, known_measures
 from kindset.comparison._noise import DEFAULT_NOISE, LOW_COVERAGE
+from kindset.evaluation import KNOWN_MEASURES, known_measures
 from kindset.runs import group_runs
 
 __all__ = [

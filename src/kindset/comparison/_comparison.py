@@ -13,9 +13,9 @@ from kindset.comparison._correlation import correlation
 from kindset.comparison._html import comparison_html
 from kindset.comparison._indices import STRATEGIES
 from kindset.comparison._judges import Judge, Likelihood, choose_judge
-from kindset.comparison._known import COVERED, KNOWN_MEASURES, known_table
+from kindset.comparison._known import known_table
 from kindset.comparison._noise import DEFAULT_NOISE, coverage_of
-from kindset.evaluation import AdaptiveEvaluation, Noise
+from kindset.evaluation import COVERED, KNOWN_MEASURES, AdaptiveEvaluation, Noise
 from kindset.runs import Run
 
 

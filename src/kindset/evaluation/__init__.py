@@ -8,10 +8,8 @@ from kindset.evaluation._display_graph import CorrelationGraphDisplay
 from kindset.evaluation._display_scores import RankingDisplay, ScoreHeatmapDisplay
 from kindset.evaluation._display_spaces import SpacesDisplay
 from kindset.evaluation._external import (
-    KNOWN_MEASURES,
     adjusted_rand,
     clustering_accuracy,
-    known_measures,
     label_wasserstein,
     match_labels,
     matched_f1,
@@ -27,6 +25,7 @@ from kindset.evaluation._indices import (
     s_dbw,
     silhouette,
 )
+from kindset.evaluation._known import COVERED, KNOWN_MEASURES, known_measures
 from kindset.evaluation._labels import NOISE_CHOICES, Noise, check_noise, encode_labels
 from kindset.evaluation._registry import INDICES, Index, get_index
 from kindset.evaluation._score_matrix import score_matrix
@@ -34,6 +33,7 @@ from kindset.evaluation._spaces import METRICS, Metric, check_metric
 from kindset.evaluation._warnings import EvidenceWarning
 
 __all__ = [
+    "COVERED",
     "INDICES",
     "KNOWN_MEASURES",
     "METRICS",

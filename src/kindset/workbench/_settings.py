@@ -104,11 +104,15 @@ class Setting:
         chosen_space = {"n_clusters": self.number, "embedding": self.embedding}
         return {**chosen_space, **scaled, **self.parameters}
 
+    def check_choice(self) -> None:
+        """Refuse what cannot be done with any data."""
+        _check_choice(self, self.described)
+
     def check(self, data: Dataset) -> None:
         """Refuse, before any work, what cannot be done with these data."""
         method = self.described
+        self.check_choice()
         _check_kind(self, method, data)
-        _check_choice(self, method)
         largest = max(self.k) if isinstance(self.k, tuple) else self.k or 0
         if largest > len(data):
             what = "rows" if method.takes == "answers" else "samples"
@@ -119,7 +123,7 @@ class Setting:
                 f"an id column cannot be called {data.ids.name!r}, like a column of the result: "
                 "rename it."
             )
-        method.build(self)
+        method.build(self, verbose=False)
 
 
 def _check_number(k: Any) -> int | tuple[int, ...] | None:
