@@ -36,7 +36,7 @@ def note_low_coverage(coverage: "pd.Series[float]", noise: Noise) -> list[str]:
     if low.empty:
         return []
     # Rounded down, so that no run is said to reach the share that it misses.
-    listed = [f"{name} ({int(100 * share)}% labelled)" for name, share in low.items()]
+    listed = [f"{name} ({int(100 * share + 1e-9)}% labelled)" for name, share in low.items()]
     more = f" and {len(low) - _MOST_NAMED} more" if len(low) > _MOST_NAMED else ""
     named = f"{', '.join(listed[:_MOST_NAMED])}{more}"
     return [f"Some runs leave many samples without a label: {named}. {_CONSEQUENCE[noise]}"]
