@@ -7,8 +7,10 @@ from typing import Any
 import numba
 from numba.core.caching import FunctionCache
 
+_Cache: Any = FunctionCache  # numba gives it no types
 
-class _OptionalCache(FunctionCache):
+
+class _OptionalCache(_Cache):
     """A cache of compiled code whose files may turn out unreadable or unwritable at any time."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:

@@ -250,7 +250,12 @@ def csv_text(
         safe = {number: _neutral_column(column) for number, column in enumerate(columns)}
         names = [_neutral_cell(name) for name in frame.columns]
         frame = type(frame)(safe, index=frame.index).set_axis(names, axis=1)
-    return str(frame.to_csv(index=False, float_format=float_format, lineterminator="\n"))
+    # With this end of line, cells that hold either of its characters are put in quotes, so that no
+    # cell begins a line of its own. Outside quotes it is then made the usual one.
+    text = str(frame.to_csv(index=False, float_format=float_format, lineterminator="\r\n"))
+    parts = text.split('"')
+    parts[::2] = [part.replace("\r\n", "\n") for part in parts[::2]]
+    return '"'.join(parts)
 
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
