@@ -61,7 +61,7 @@ def check_space(
     if array.ndim != 2 or array.shape[1] == 0:
         raise InputError(f"{name} has shape {array.shape}; a space is an array (N, d), d ≥ 1.")
     if array.shape[0] < minimum:
-        raise InputError(f"{name} has {array.shape[0]} point(s); an index needs at least two.")
+        raise InputError(f"{name} has {array.shape[0]} point(s); at least {minimum} are needed.")
     if n_samples is not None and array.shape[0] != n_samples:
         raise InputError(f"{name} has {array.shape[0]} points where {n_samples} are expected.")
     if not np.isfinite(array).all():
@@ -70,6 +70,47 @@ def check_space(
             f"{name} holds NaN or infinite values, first in row {row}; drop or fill them."
         )
     return array
+
+
+def check_range(X: NDArray[np.floating], name: str = "X", *, spread: bool = True) -> None:
+    """Refuse finite numbers whose squares are too large or too small to compute with.
+
+    The limits leave room for sums of many squares: 1e150 and 1e-150 for numbers of 64 bits, 1e15
+    and 1e-15 for numbers of 32 bits.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Finite numbers.
+    name : str, default="X"
+        How messages call them.
+    spread : bool, default=True
+        Whether to refuse samples that differ, but all by too little.
+
+    Examples
+    --------
+    >>> check_range(np.array([[0.0], [1e200]]))
+    Traceback (most recent call last):
+    ...
+    kindset.exceptions.InputError: X holds 1e+200 in row 1, column 0; rescale it to numbers up to \
+1e+150.
+    """
+    if X.size == 0:
+        return
+    most = 1e15 if X.dtype == np.float32 else 1e150
+    low, high = X.min(axis=0), X.max(axis=0)
+    if max(-low.min(), high.max()) > most:
+        row, column = divmod(int((np.abs(X) > most).argmax()), X.shape[1])
+        raise InputError(
+            f"{name} holds {X[row, column]:.3g} in row {row}, column {column}; "
+            f"rescale it to numbers up to {most:g}."
+        )
+    widest = float((high - low).max())
+    if spread and 0 < widest < 1 / most:
+        raise InputError(
+            f"no two numbers in a column of {name} differ by more than {widest:.3g}; "
+            f"rescale it so that they differ by more than {1 / most:g}."
+        )
 
 
 def _as_floats(X: ArrayLike, name: str) -> NDArray[np.floating]:

@@ -96,6 +96,17 @@ class Choice:
 
 
 @dataclass(frozen=True)
+class Values:
+    """A list or array, one entry for each of something; text is none."""
+
+    description: str
+
+    def allows(self, value: Any) -> bool:
+        """Tell whether the value is right."""
+        return hasattr(value, "__len__") and not isinstance(value, (str, bytes))
+
+
+@dataclass(frozen=True)
 class Flag:
     """True or False."""
 
@@ -146,6 +157,22 @@ class Optional:
     def allows(self, value: Any) -> bool:
         """Tell whether the value is right."""
         return value is None or self.constraint.allows(value)
+
+
+class Either:
+    """What any of some constraints allows."""
+
+    def __init__(self, *constraints: Constraint) -> None:
+        self.constraints = constraints
+
+    @property
+    def description(self) -> str:
+        """The end of the sentence."""
+        return ", or ".join(constraint.description for constraint in self.constraints)
+
+    def allows(self, value: Any) -> bool:
+        """Tell whether the value is right."""
+        return any(constraint.allows(value) for constraint in self.constraints)
 
 
 def check_value(name: str, value: Any, constraint: Constraint) -> None:

@@ -226,7 +226,7 @@ def test_progress_goes_to_the_error_stream(blobs, capsys):
         ({"n_iterations": 0}, "n_iterations must be a whole number"),
         ({"n_removed": 0}, "n_removed must be a whole number from 1 or None"),
         ({"C": -1}, "C must be a number above 0, got -1"),
-        ({"init": "grid"}, "init must be one of 'kmeans', 'random', 'augment', got 'grid'"),
+        ({"init": "grid"}, "init must be one of 'kmeans', 'random', 'augment', or the cell"),
         ({"classifier": "tree"}, "classifier must be one of 'svm', 'ridge', 'logistic'"),
         ({"scoring": "f1"}, "scoring must be one of"),
         ({"linkage": "ward"}, "linkage must be one of 'graph', 'greedy'"),
@@ -234,7 +234,7 @@ def test_progress_goes_to_the_error_stream(blobs, capsys):
         ({"merging": "all"}, "merging must be one of"),
         ({"assign": "knn"}, "assign must be one of 'cell', 'centroid'"),
         ({"n_candidates": 0}, "n_candidates must be a whole number from 1 or None"),
-        ({"max_per_cluster": 2}, "max_per_cluster must be at least 4"),
+        ({"max_per_cluster": 2}, "max_per_cluster must be a whole number from 4 or None"),
         ({"init": "augment", "augmentations": ("mirror",), "image_shape": (4, 5)}, "names among"),
         ({"n_divisions": 0}, "n_divisions must be a whole number from 1, got 0"),
         ({"n_copies": 1}, "n_copies must be a whole number from 3"),
@@ -243,3 +243,96 @@ def test_progress_goes_to_the_error_stream(blobs, capsys):
 def test_wrong_parameters(options, message, blobs):
     with pytest.raises(InputError, match=message):
         UnmaskingClustering(**{"n_clusters": 4, **options}).fit(blobs[0])
+
+
+class TestFarFromTheOrigin:
+    """Timestamps, coordinates: the offset says nothing, but it takes all digits of a square."""
+
+    @pytest.mark.parametrize(
+        "options", [{}, {"assign": "centroid"}, {"linkage": "greedy"}, {"init": "random"}]
+    )
+    def test_clusters_are_found_all_the_same(self, blobs, options):
+        X, y = blobs
+        model = UnmaskingClustering(4, random_state=0, **options).fit(X + 1.7e9)
+        if "linkage" not in options:  # greedy merging does not find these clusters anywhere
+            assert adjusted_rand(y, model.labels_) > 0.95
+        assert model.n_clusters_ == len(np.unique(model.labels_))
+        np.testing.assert_array_equal(model.predict(X + 1.7e9), model.labels_)
+        near = UnmaskingClustering(4, random_state=0, **options).fit(X - X.mean(axis=0))
+        np.testing.assert_array_equal(model.labels_, near.labels_)
+        np.testing.assert_allclose(
+            model.transform(X + 1.7e9), near.transform(X - X.mean(axis=0)), atol=1e-5
+        )
+
+    def test_centres_are_points_of_the_data(self, blobs):
+        X = blobs[0] + 1.7e9
+        model = UnmaskingClustering(4, random_state=0).fit(X)
+        for k, center in enumerate(model.cluster_centers_):
+            np.testing.assert_allclose(center, X[model.labels_ == k].mean(axis=0), rtol=1e-13)
+
+    def test_one_far_column_among_others(self, blobs):
+        X = np.column_stack([blobs[0], np.full(len(blobs[0]), 1.7e9)])
+        model = UnmaskingClustering(4, random_state=0).fit(X)
+        assert adjusted_rand(blobs[1], model.labels_) > 0.95
+
+    def test_ordinary_data_are_not_moved(self, blobs):
+        assert not UnmaskingClustering(4, random_state=0).fit(blobs[0]).offset_.any()
+
+    def test_a_single_pair(self, blobs):
+        X, y = blobs
+        one, two = X[y == 0], X[y == 1]
+        middle = np.concatenate([one, two]).mean(axis=0)
+        np.testing.assert_array_equal(
+            unmask(one + 1.7e9, two + 1.7e9, random_state=0),
+            unmask(one - middle, two - middle, random_state=0),
+        )
+
+    def test_images(self):
+        images = np.random.default_rng(0).random((12, 16))
+        images -= images.mean(axis=0)
+        model = UnmaskingClustering(2, init="augment", random_state=0)
+        near = model.fit(images).labels_
+        np.testing.assert_array_equal(model.fit(images + 2.0**20).labels_, near)
+        np.testing.assert_array_equal(model.predict(images + 2.0**20), near)
+
+
+class TestExtremeNumbers:
+    @pytest.mark.parametrize("scale", [1e-140, 1e-20, 1e20, 1e140])
+    def test_any_scale_that_can_be_squared(self, blobs, scale):
+        model = UnmaskingClustering(4, random_state=0).fit(blobs[0] * scale)
+        assert adjusted_rand(blobs[1], model.labels_) > 0.95
+        assert np.isfinite(model.curves_).all()
+
+    def test_too_large(self, blobs):
+        with pytest.raises(InputError, match=r"X holds .*e\+20\d in row \d+, column \d+; rescale"):
+            UnmaskingClustering(4).fit(blobs[0] * 1e200)
+
+    def test_too_large_to_predict(self, blobs):
+        model = UnmaskingClustering(4, random_state=0).fit(blobs[0])
+        with pytest.raises(InputError, match="rescale it to numbers up to"):
+            model.predict(blobs[0] * 1e200)
+
+    def test_too_small(self, blobs):
+        with pytest.raises(InputError, match=r"differ by more than .*e-\d+; rescale"):
+            UnmaskingClustering(4).fit(blobs[0] * 1e-200)
+
+    def test_single_precision_has_its_own_limits(self, blobs):
+        with pytest.raises(InputError, match=r"rescale it to numbers up to 1e\+15"):
+            UnmaskingClustering(4).fit((blobs[0] * 1e20).astype(np.float32))
+
+
+@pytest.mark.filterwarnings("ignore:.*clusters were found")
+@pytest.mark.parametrize("assign", ["cell", "centroid"])
+@pytest.mark.parametrize("seed", range(8))
+def test_no_cluster_is_empty(assign, seed):
+    """With few samples and noise, votes and centroids take all samples from some clusters."""
+    X = np.random.default_rng(seed).normal(size=(40, 3))
+    model = UnmaskingClustering(
+        9, assign=assign, init="random", n_initial=20, n_iterations=2, random_state=seed
+    ).fit(X)
+    sizes = np.bincount(model.labels_)
+    assert len(sizes) == model.n_clusters_ == len(model.cluster_centers_)
+    assert (sizes > 0).all()
+    assert (np.diff(sizes) <= 0).all()
+    assert set(model.cell_labels_) <= set(range(model.n_clusters_))
+    np.testing.assert_array_equal(model.predict(X), model.labels_)

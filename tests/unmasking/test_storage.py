@@ -7,7 +7,7 @@ from sklearn.datasets import make_blobs
 
 from kindset.exceptions import InputError
 from kindset.runs import Run
-from kindset.unmasking import UnmaskingClustering, load_unmasking, save_unmasking
+from kindset.unmasking import UnmaskingClustering, _storage, load_unmasking, save_unmasking
 
 
 @pytest.fixture(scope="module")
@@ -118,3 +118,20 @@ def test_arrays_that_are_no_clustering(model, tmp_path, name, value):
     save_unmasking(broken, tmp_path / "model.json")
     with pytest.raises(InputError, match="is damaged: "):
         load_unmasking(tmp_path / "model.json")
+
+
+def test_data_far_from_the_origin(data, tmp_path):
+    model = UnmaskingClustering(3, n_iterations=3, random_state=0).fit(data + 1.7e9)
+    save_unmasking(model, tmp_path / "model.json")
+    same(model, load_unmasking(tmp_path / "model.json"))
+
+
+def test_a_model_of_an_earlier_release(model, data, tmp_path, monkeypatch):
+    """Before data were centred, models had no offset."""
+    earlier = tuple(name for name in _storage._ARRAYS if name != "offset_")
+    with monkeypatch.context() as patch:
+        patch.setattr(_storage, "_ARRAYS", earlier)
+        save_unmasking(model, tmp_path / "model.json")
+    with np.load(tmp_path / "model.npz") as file:
+        assert "offset_" not in file.files
+    same(model, load_unmasking(tmp_path / "model.json"))

@@ -2,8 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
-from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,23 @@ from sklearn.metrics import pairwise_distances
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from kindset._arrays import check_range
 from kindset._interrupt import held_interrupts
+from kindset._validation import (
+    Choice,
+    Constraint,
+    Either,
+    Flag,
+    Number,
+    Optional,
+    Seed,
+    Values,
+    Whole,
+    Workers,
+    all_or_nothing,
+    check_parameters,
+    check_values,
+)
 from kindset.exceptions import InputError
 from kindset.unmasking._augment import augment_images, image_shape
 from kindset.unmasking._cells import (
@@ -29,6 +44,7 @@ from kindset.unmasking._cells import (
     nearest,
     vote,
 )
+from kindset.unmasking._centering import far_mean
 from kindset.unmasking._graph import CUTS, cluster_graph
 from kindset.unmasking._merging import MERGINGS, Hierarchy, agglomerate, largest_fall
 from kindset.unmasking._pairs import (
@@ -42,6 +58,18 @@ from kindset.unmasking._pairs import (
 
 _DTYPES = [np.float32, np.float64]
 _SAMPLES_PER_CELL = 8
+
+_PAIR_CONSTRAINTS: dict[str, Constraint] = {
+    "n_iterations": Whole(1),
+    "n_removed": Optional(Whole(1)),
+    "C": Number(above=0),
+    "classifier": Choice(*CLASSIFIERS),
+    "scoring": Choice(*SCORINGS),
+    "cross_fit": Flag(),
+    "random_state": Seed(),
+    "n_jobs": Workers(),
+}
+"""What unmasking a single pair depends on."""
 
 
 class UnmaskingClustering(
@@ -137,6 +165,8 @@ class UnmaskingClustering(
         Score of each merge: high where the merged clusters were hard to tell apart.
     curves_ : ndarray of shape (n_cells - 1, n_iterations)
         Accuracies between the two clusters of each merge as features went.
+    offset_ : ndarray of shape (n_features,)
+        What is subtracted from all samples first: zeros, or the mean of data far from the origin.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -149,7 +179,9 @@ class UnmaskingClustering(
     Notes
     -----
     The classifiers see the features as they are: scale them like for any linear SVM, for example
-    pixels from 0 to 1. 32-bit data are worked on in 32 bits. Beside the data, memory is needed for
+    pixels from 0 to 1. Data far from the origin (timestamps, for example) are centred first, and
+    numbers too large or too small to be squared are refused. 32-bit data are worked on in 32 bits.
+    Beside the data, memory is needed for
     one copy of the samples that take part and 8 to 16 bytes for each two cells. Ctrl-C ends a fit
     with `KeyboardInterrupt` and leaves the estimator as it was: nothing is kept half merged.
 
@@ -168,6 +200,22 @@ class UnmaskingClustering(
     >>> clustering_accuracy(digits.target, model.labels_) > 0.8
     True
     """
+
+    _parameter_constraints: ClassVar[dict[str, Constraint]] = {
+        "n_clusters": Optional(Whole(1)),
+        "n_initial": Whole(1),
+        "n_divisions": Whole(1),
+        "init": Either(Choice(*INITS, "augment"), Values("the cell of each sample")),
+        "linkage": Choice("graph", "greedy"),
+        "cut": Choice(*CUTS),
+        "merging": Choice(*MERGINGS),
+        "assign": Choice("cell", "centroid"),
+        "n_candidates": Optional(Whole(1)),
+        "max_per_cluster": Optional(Whole(4)),
+        "consolidate": Flag(),
+        "n_copies": Whole(3),
+        **_PAIR_CONSTRAINTS,
+    }
 
     def __init__(
         self,
@@ -255,13 +303,18 @@ class UnmaskingClustering(
         -------
         self : UnmaskingClustering
         """
-        X = validate_data(self, X, dtype=_DTYPES, order="C", ensure_min_samples=2)
-        self._check_parameters(len(X))
-        rng = check_random_state(self.random_state)
-        with held_interrupts():
-            samples, divisions = self._make_cells(X, rng)
-            hierarchy, cell_labels = self._join(samples, divisions, rng)
-        self._store(X, divisions, hierarchy, cell_labels)
+        with all_or_nothing(self):
+            check_parameters(self)
+            X = validate_data(self, X, dtype=_DTYPES, order="C", ensure_min_samples=2)
+            check_range(X)
+            self._check_number(len(X))
+            self.offset_ = far_mean(X)
+            X = self._shift(X)
+            rng = check_random_state(self.random_state)
+            with held_interrupts():
+                samples, divisions = self._make_cells(X, rng)
+                hierarchy, cell_labels = self._join(samples, divisions, rng)
+            self._store(X, divisions, hierarchy, cell_labels)
         return self
 
     def predict(self, X: Any) -> IntArray:
@@ -270,7 +323,7 @@ class UnmaskingClustering(
 
     def transform(self, X: Any) -> FloatArray:
         """Return the distances to the clusters' means, of shape (n_samples, n_clusters)."""
-        return pairwise_distances(self._validate(X), self.cluster_centers_)
+        return pairwise_distances(self._validate(X), self._shift(self.cluster_centers_))
 
     def unmask(self, A: Any, B: Any) -> FloatArray:
         """Return the accuracies with which two groups of samples are told apart as features go.
@@ -284,7 +337,7 @@ class UnmaskingClustering(
         -------
         curve : ndarray of shape (n_iterations,)
         """
-        self._check_settings()
+        check_values(vars(self), _PAIR_CONSTRAINTS)
         A, B = (
             check_array(group, dtype=_DTYPES, ensure_min_samples=2, input_name=name)
             for name, group in (("A", A), ("B", B))
@@ -294,15 +347,20 @@ class UnmaskingClustering(
         rng = check_random_state(self.random_state)
         groups = [split(np.arange(len(A)), rng), split(len(A) + np.arange(len(B)), rng)]
         X = np.concatenate([A, B])
-        return self._unmasking().curves(X, groups, np.array([[0, 1]]))[0]
+        check_range(X, "A and B")
+        return self._unmasking().curves(X - far_mean(X), groups, np.array([[0, 1]]))[0]
+
+    def _shift(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Move samples, or centres, to where the kernels work: near the origin."""
+        return X - self.offset_ if self.offset_.any() else X
 
     def _nearest(self, X: NDArray[Any]) -> IntArray:
+        """Return the cluster of shifted samples."""
         if self.assign == "centroid":
-            return nearest(X, self.cluster_centers_)
+            return nearest(X, self._shift(self.cluster_centers_))
         ends = np.cumsum(self.division_sizes_)[:-1]
-        parts = zip(
-            np.split(self.cell_centers_, ends), np.split(self.cell_labels_, ends), strict=True
-        )
+        cells = np.split(self._shift(self.cell_centers_), ends)
+        parts = zip(cells, np.split(self.cell_labels_, ends), strict=True)
         return vote(np.stack([labels[nearest(X, centers)] for centers, labels in parts], axis=1))
 
     def _unmasking(self) -> Unmasking:
@@ -364,53 +422,66 @@ class UnmaskingClustering(
             for cells in divisions
         ]
         self.division_sizes_ = np.array([len(cells) for cells in divisions])
-        starts = np.cumsum(self.division_sizes_) - self.division_sizes_
-        votes = [cell_labels[start + one] for start, one in zip(starts, own, strict=True)]
-        labels = vote(np.stack(votes, axis=1))
-        centers = means(X, labels, int(cell_labels.max()) + 1)
         self.initial_labels_ = own[0]
-        self.cell_centers_ = np.concatenate([cells.centers for cells in divisions])
-        self.cell_labels_, self.cluster_centers_ = cell_labels, centers
-        # Where cells were not given, every sample is in the nearest one already.
-        if self.consolidate and not (self.assign == "cell" and isinstance(self.init, str)):
-            labels = self._nearest(X)
-        sizes = np.bincount(labels, minlength=len(centers))
-        order = np.lexsort((np.arange(len(centers)), -sizes))
+        self.cell_centers_ = np.concatenate([cells.centers for cells in divisions]) + self.offset_
+        self.cell_labels_: IntArray
+        self.cluster_centers_: NDArray[Any]
+        labels = self._settle(X, own, cell_labels)
+        sizes = np.bincount(labels)
+        order = np.lexsort((np.arange(len(sizes)), -sizes))
         rank = np.argsort(order)
-        self.labels_, self.cell_labels_ = rank[labels], rank[cell_labels]
-        self.cluster_centers_ = centers[order]
-        self.n_clusters_ = self._n_features_out = len(centers)
+        self.labels_, self.cell_labels_ = rank[labels], rank[self.cell_labels_]
+        self.cluster_centers_ = self.cluster_centers_[order]
+        self.n_clusters_ = self._n_features_out = len(sizes)
         self.merge_tree_, self.merge_scores_ = hierarchy.tree, hierarchy.scores
         self.curves_ = hierarchy.curves
+        if self.n_clusters_ < min(self.n_clusters or 1, self.division_sizes_.max()):
+            warnings.warn(
+                f"{self.n_clusters_} clusters were found instead of {self.n_clusters}: no sample "
+                "belongs to the others.",
+                stacklevel=3,
+            )
+
+    def _settle(self, X: NDArray[Any], own: list[IntArray], cell_labels: IntArray) -> IntArray:
+        """Return the cluster of each sample; cells of clusters without samples go to others."""
+        starts = np.cumsum(self.division_sizes_) - self.division_sizes_
+        # Where cells were not given, and are not moved, every sample is in the nearest one already.
+        in_nearest = self.assign == "cell" and isinstance(self.init, str)
+        settled = (in_nearest and not self.offset_.any()) or not self.consolidate
+        while True:
+            votes = [cell_labels[start + one] for start, one in zip(starts, own, strict=True)]
+            labels = vote(np.stack(votes, axis=1))
+            n_clusters = int(cell_labels.max()) + 1
+            self.cell_labels_ = cell_labels
+            if np.bincount(labels, minlength=n_clusters).all():
+                self.cluster_centers_ = means(X, labels, n_clusters) + self.offset_
+                labels = labels if settled else self._nearest(X)
+            left = np.unique(labels)
+            if len(left) == n_clusters:
+                return labels
+            cell_labels = self._move_cells(cell_labels, left, means(X, labels, n_clusters))
+
+    def _move_cells(self, cell_labels: IntArray, left: IntArray, centers: NDArray[Any]) -> IntArray:
+        """Renumber the clusters that are left, and give the cells of others to the nearest."""
+        moved = np.searchsorted(left, cell_labels).astype(np.int64)
+        gone = ~np.isin(cell_labels, left)
+        if gone.any():
+            moved[gone] = nearest(self._shift(self.cell_centers_[gone]), centers[left])
+        return moved
 
     def _validate(self, X: Any) -> NDArray[Any]:
+        """Return checked samples, shifted."""
         check_is_fitted(self, "cluster_centers_")
-        return validate_data(self, X, dtype=_DTYPES, order="C", reset=False)
+        X = validate_data(self, X, dtype=_DTYPES, order="C", reset=False)
+        check_range(X, spread=False)
+        return self._shift(X)
 
-    def _check_parameters(self, n_samples: int) -> None:
-        self._check_settings()
-        for name in ("n_clusters", "n_initial", "n_candidates", "max_per_cluster"):
-            _check_whole(name, getattr(self, name), none=name != "n_initial")
-        _check_whole("n_divisions", self.n_divisions)
-        _check_whole("n_copies", self.n_copies, least=3)
-        if self.max_per_cluster is not None and self.max_per_cluster < 4:
-            raise InputError(f"max_per_cluster must be at least 4, got {self.max_per_cluster}.")
+    def _check_number(self, n_samples: int) -> None:
         if (self.n_clusters or 1) > n_samples:
-            raise InputError(f"n_samples={n_samples} should be >= n_clusters={self.n_clusters}.")
-        if isinstance(self.init, str):
-            _check_name("init", self.init, (*INITS, "augment"))
-        _check_name("linkage", self.linkage, ("graph", "greedy"))
-        _check_name("cut", self.cut, CUTS)
-        _check_name("merging", self.merging, MERGINGS)
-        _check_name("assign", self.assign, ("cell", "centroid"))
-
-    def _check_settings(self) -> None:
-        """Check what unmasking itself depends on."""
-        _check_whole("n_iterations", self.n_iterations)
-        _check_whole("n_removed", self.n_removed, none=True)
-        _check_name("classifier", self.classifier, CLASSIFIERS)
-        _check_name("scoring", self.scoring, SCORINGS)
-        _check_positive("C", self.C)
+            raise InputError(
+                f"n_samples={n_samples} should be >= n_clusters={self.n_clusters}.",
+                parameter="n_clusters",
+            )
 
 
 def unmask(
@@ -456,22 +527,3 @@ def unmask(
         n_iterations=n_iterations, n_removed=n_removed, C=C, classifier=classifier,
         scoring=scoring, cross_fit=cross_fit, random_state=random_state,
     ).unmask(A, B)  # fmt: skip
-
-
-def _check_whole(name: str, value: Any, *, none: bool = False, least: int = 1) -> None:
-    if none and value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        also = " or None" if none else ""
-        raise InputError(f"{name} must be a whole number from {least}{also}, got {value!r}.")
-
-
-def _check_positive(name: str, value: Any) -> None:
-    if not isinstance(value, Real) or not 0 < float(value) < np.inf:
-        raise InputError(f"{name} must be a number above 0, got {value!r}.")
-
-
-def _check_name(name: str, value: Any, known: Any) -> None:
-    if value not in list(known):
-        listed = ", ".join(repr(one) for one in known)
-        raise InputError(f"{name} must be one of {listed}, got {value!r}.")

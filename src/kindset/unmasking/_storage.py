@@ -15,6 +15,7 @@ from kindset._model_files import (
     read_model,
     write_model,
 )
+from kindset._validation import check_parameters
 from kindset.unmasking._clustering import UnmaskingClustering
 
 FORMAT = "kindset-unmasking-clustering"
@@ -22,7 +23,7 @@ VERSION = 1
 
 _ARRAYS = (
     "labels_", "cluster_centers_", "initial_labels_", "cell_centers_", "cell_labels_",
-    "division_sizes_", "merge_tree_", "merge_scores_", "curves_",
+    "division_sizes_", "merge_tree_", "merge_scores_", "curves_", "offset_",
 )  # fmt: skip
 _WHOLES = ("labels_", "initial_labels_", "cell_labels_", "division_sizes_")
 
@@ -74,6 +75,8 @@ def load_unmasking(path: str | os.PathLike[str]) -> UnmaskingClustering:
     path = Path(path)
     document, arrays = read_model(path, FORMAT, VERSION, "clustering by unmasking")
     try:
+        # Models of earlier releases have no offset.
+        arrays.setdefault("offset_", np.zeros_like(arrays["cluster_centers_"][0]))
         return _restore(document, {name: arrays[name] for name in _ARRAYS})
     except DAMAGED as error:
         raise damaged(path, error) from error
@@ -85,7 +88,7 @@ def _restore(document: dict[str, Any], arrays: dict[str, Any]) -> UnmaskingClust
         if parameters[name] is not None:
             parameters[name] = tuple(parameters[name])
     model = UnmaskingClustering(**parameters)
-    model._check_parameters(len(arrays["labels_"]))
+    check_parameters(model)
     _check(model, arrays)
     for name, array in arrays.items():
         setattr(model, name, array)
@@ -105,6 +108,7 @@ def _check(model: UnmaskingClustering, arrays: dict[str, Any]) -> None:
         "cluster_centers_": (n_clusters, n_features), "cell_centers_": (n_cells, n_features),
         "division_sizes_": (len(sizes),), "merge_tree_": (n_merges, 4),
         "merge_scores_": (n_merges,), "curves_": (n_merges, model.n_iterations),
+        "offset_": (n_features,),
     }  # fmt: skip
     for name, shape in shapes.items():
         array = arrays[name]

@@ -72,8 +72,8 @@ class Codebook:
     ) -> "Codebook":
         """Make a codebook from a TOML file or from lists, with further words of questions."""
         if isinstance(levels, Codebook):
-            book = levels
-        elif levels is None or isinstance(levels, (str, os.PathLike)):
+            return levels
+        if levels is None or isinstance(levels, (str, os.PathLike)):
             book = cls.read(None if levels is None else Path(levels))
         else:
             book = cls({str(name): list(answers) for name, answers in levels.items()})
