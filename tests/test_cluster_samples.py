@@ -373,7 +373,9 @@ def test_number_of_clusters_found_by_the_method(kindset, table, folder):
 def test_runs_of_a_sweep_share_their_space(kindset, table, folder, monkeypatch, embedding):
     seen = []
     rank = _cluster._rank
-    monkeypatch.setattr(_cluster, "_rank", lambda runs, *more: (seen.append(runs), rank(runs, *more)))
+    monkeypatch.setattr(
+        _cluster, "_rank", lambda runs, *more: (seen.append(runs), rank(runs, *more))
+    )
     arguments = ("cluster", "rows.csv", "-m", "kmeans", "-k", "2:4", *COLUMNS, *embedding)
     for _ in ("made", "there already"):
         code, _, err = kindset(*arguments, "--out", "sweep")

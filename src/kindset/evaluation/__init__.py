@@ -6,7 +6,8 @@ from kindset.evaluation._dip import dip_statistic, dip_test
 from kindset.evaluation._display_assignment import AssignmentDisplay
 from kindset.evaluation._display_graph import CorrelationGraphDisplay
 from kindset.evaluation._display_scores import RankingDisplay, ScoreHeatmapDisplay
-from kindset.evaluation._display_spaces import SpacesDisplay
+from kindset.evaluation._display_spaces import SpacesDisplay, choose_spaces, project
+from kindset.evaluation._display_style import group_order
 from kindset.evaluation._external import (
     adjusted_rand,
     clustering_accuracy,
@@ -54,6 +55,7 @@ __all__ = [
     "cd_bw",
     "check_metric",
     "check_noise",
+    "choose_spaces",
     "clustering_accuracy",
     "cubic_clustering_criterion",
     "davies_bouldin",
@@ -62,11 +64,13 @@ __all__ = [
     "dunn",
     "encode_labels",
     "get_index",
+    "group_order",
     "known_measures",
     "label_wasserstein",
     "match_labels",
     "matched_f1",
     "normalized_mutual_info",
+    "project",
     "rank_intervals",
     "ranks_of",
     "s_dbw",

@@ -263,4 +263,3 @@ def assignment_table(
     true, pred, true_values, pred_values = _check_pair(labels_true, labels_pred)
     order = np.argsort(_matched_codes(true, pred, method), kind="stable")
     return contingency(true, pred)[:, order], true_values, pred_values[order]
-

@@ -10,9 +10,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from kindset.comparison import Comparison
-from kindset.evaluation import AdaptiveEvaluation
-from kindset.evaluation._display_spaces import choose_spaces, project
-from kindset.evaluation._display_style import group_order
+from kindset.evaluation import AdaptiveEvaluation, choose_spaces, group_order, project
 from kindset.report._charts import N_COLOURS, legend, point_cloud
 from kindset.report._svg import drawing, shorten_apart, tag
 

@@ -1,30 +1,30 @@
-"""What a report tells about clusters of images: a picture of each, typical and borderline ones."""
+"""What a report shows of clusters of images: a picture of each, typical and borderline ones."""
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kindset.exceptions import InputError
-from kindset.report._checked import listed, number, numbers, optional, record, text
-from kindset.runs import Run
+from kindset.runs import ImageDetails, Run
 
-TYPICAL, BORDERLINE = 0, 1
 _OF_DENSITIES = ("dti-gmm",)
 """Methods to which near means dense: their distances are negative log densities."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One image that is shown: its place in the data, its cluster, and why it is shown."""
+    """One image that is shown: its place in the data, its cluster, and why it is shown.
+
+    All pixels of a flat image are nearly equal.
+    """
 
     index: int
     cluster: int
     role: int
     name: str | None
     distances: list[float] | None
+    flat: bool = False
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class ImageSummary:
     prototypes: NDArray[np.uint8] | None
     aligned: NDArray[np.uint8] | None
     loss: list[float]
+    loss_steps: list[int] | None = None
     measure: str = "distance"
 
     def members(self, cluster: int, role: int) -> list[int]:
@@ -64,91 +65,46 @@ class ImageSummary:
         )
 
 
-def read_images(run: Run) -> ImageSummary | None:
-    """Return the pictures of a run, None if it has none.
-
-    Raises
-    ------
-    InputError
-        If its exhibits are damaged or do not fit together.
-    """
-    if "samples" not in run.exhibits and "prototypes" not in run.exhibits:
-        return None
-    told = record(run.details.get("images") or {}, "images")
-    prototypes = _pictures(run.exhibits.get("prototypes"), "prototypes", 1)
+def show_images(run: Run, details: ImageDetails) -> ImageSummary:
+    """Return the pictures of a run."""
+    prototypes = details.prototypes
     k = int(run.labels.max(initial=-1)) + 1 if prototypes is None else len(prototypes)
-    pictures = _pictures(run.exhibits.get("samples"), "samples", 1)
-    if pictures is None:
-        assert prototypes is not None
-        pictures = prototypes[:0]
-    if prototypes is not None and prototypes.shape[1:] != pictures.shape[1:]:
-        raise InputError("the prototypes and the samples differ in shape.")
-    aligned = _pictures(run.exhibits.get("aligned"), "aligned", 2)
-    if aligned is not None and aligned.shape != (len(pictures), k, *pictures.shape[1:]):
-        raise InputError("the aligned prototypes do not fit the samples.")
-    samples = _samples(run, told, len(pictures), k)
+    samples = _samples(details)
     return ImageSummary(
         sizes=np.bincount(run.labels[run.labels >= 0], minlength=k)[:k].tolist(),
         n_images=len(run),
         samples=samples,
-        pictures=pictures,
+        pictures=details.samples,
         prototypes=prototypes,
-        aligned=aligned,
-        loss=listed(told.get("loss") or [], "loss", number),
+        aligned=details.aligned,
+        loss=details.loss or [],
+        loss_steps=details.loss_steps,
         measure=_measure(run, samples),
     )
+
+
+def _samples(details: ImageDetails) -> list[Sample]:
+    places = zip(
+        details.sample_index.tolist(),
+        details.sample_cluster.tolist(),
+        details.sample_role.tolist(),
+        strict=True,
+    )
+    flat = set(details.flat)
+    return [
+        Sample(
+            index=index,
+            cluster=cluster,
+            role=role,
+            name=details.names[i] if details.names else None,
+            distances=details.distances[i] if details.distances else None,
+            flat=i in flat,
+        )
+        for i, (index, cluster, role) in enumerate(places)
+    ]
 
 
 def _measure(run: Run, samples: list[Sample]) -> str:
     """Tell negative log densities from distances, which are never below 0."""
     below = any(value < 0 for sample in samples for value in sample.distances or [])
     return "energy" if below or run.method in _OF_DENSITIES else "distance"
-
-
-def _pictures(value: Any, what: str, leading: int) -> NDArray[np.uint8] | None:
-    """Check a stack of grey or colour pictures with that many axes in front."""
-    if value is None:
-        return None
-    found = np.asarray(value)
-    grey, colour = leading + 2, leading + 3
-    fits = found.ndim == grey or (found.ndim == colour and found.shape[-1] == 3)
-    if found.dtype != np.uint8 or not fits or 0 in found.shape[leading:]:
-        raise InputError(f"{what} must be bytes of grey or RGB pictures, not {found.shape}.")
-    return found
-
-
-def _samples(run: Run, told: Any, n: int, k: int) -> list[Sample]:
-    places = [
-        _whole(run.exhibits.get(name), name, n, high)
-        for name, high in (
-            ("sample_index", len(run)), ("sample_cluster", k), ("sample_role", 2),
-        )
-    ]  # fmt: skip
-    names = optional(
-        told.get("names"),
-        "names",
-        lambda value, what: listed(value, what, lambda v, w: optional(v, w, text), length=n),
-    )
-    distances = optional(
-        told.get("distances"),
-        "distances",
-        lambda value, what: listed(
-            value, what, lambda v, w: listed(v, w, number, length=k), length=n
-        ),
-    )
-    return [
-        Sample(
-            index, cluster, role, names[i] if names else None, distances[i] if distances else None
-        )
-        for i, (index, cluster, role) in enumerate(zip(*places, strict=True))
-    ]
-
-
-def _whole(value: Any, what: str, n: int, high: int) -> list[int]:
-    """Check n whole numbers from 0 to below `high`."""
-    found = numbers([] if value is None else value, what, ndim=1)
-    if len(found) != n:
-        raise InputError(f"{what} has {len(found)} elements for {n} samples.")
-    if ((found < 0) | (found >= high) | (found % 1 != 0)).any():
-        raise InputError(f"{what} holds something other than whole numbers from 0 to {high - 1}.")
-    return [int(value) for value in found]

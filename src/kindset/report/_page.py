@@ -16,14 +16,12 @@ from markupsafe import Markup
 from numpy.typing import ArrayLike
 
 from kindset._arrays import as_label_array
+from kindset._checked import printable
 from kindset._files import write_text
-from kindset.comparison import is_varied
-from kindset.evaluation._labels import check_noise
-from kindset.evaluation._registry import INDICES, get_index
-from kindset.evaluation._spaces import check_metric
+from kindset.comparison import DEFAULT_NOISE, is_varied
+from kindset.evaluation import INDICES, check_metric, check_noise, get_index
 from kindset.exceptions import InputError
 from kindset.report import _charts, _comparison_charts
-from kindset.report._checked import printable
 from kindset.report._images import Sample
 from kindset.report._part_charts import PART_CHARTS
 from kindset.report._prose import how_ranked, tell
@@ -45,15 +43,16 @@ def write_report(
     title: str | None = None,
     indices: Sequence[str] | None = None,
     metric: str = "euclidean",
-    noise: str = "drop",
+    noise: str = DEFAULT_NOISE,
     truth: ArrayLike | None = None,
     n_bootstrap: int = 0,
+    same_rows: bool = False,
     n_jobs: int | None = None,
     verbose: bool = False,
 ) -> None:
     """Write what runs found to one HTML file that needs no network.
 
-    Runs on the same data are ranked without known labels (`AdaptiveEvaluation`); the first is shown
+    Runs on the same data are compared without known labels (`compare_runs`). The leader is shown
     in full, the others folded. The same runs give the same file, byte by byte.
 
     Parameters
@@ -66,17 +65,17 @@ def write_report(
         Heading of the page; by default the names of the data.
     indices : sequence of str, optional
         What ranks the runs: names from `kindset.evaluation.INDICES`. If there are several, the mean
-        rank decides; by default the silhouette, Calinski and Harabasz's, and Davies and Bouldin's
-        (with the cosine metric the silhouette alone, which has it).
+        rank decides. By default those of `kindset.comparison.usual_indices`.
     metric : {"euclidean", "cosine"}, default="euclidean"
         How the indices measure distance.
-    noise : {"drop", "singletons", "error"}, default="drop"
-        What the indices do with the label -1: leave the points out, make each a group of its own,
-        or rank no runs that have it.
+    noise : str, default=DEFAULT_NOISE
+        What the indices do with samples labelled -1; see `compare_runs`.
     truth : array-like of shape (n_samples,), optional
         Known labels of the data with that many samples, shown beside the ranking and not used.
     n_bootstrap : int, default=0
         Bootstrap samples of the points for the plausible ranks.
+    same_rows : bool, default=False
+        State that row i is the same sample in all runs of one length, whatever their records say.
     n_jobs : int, optional
         Threads for the scores.
     verbose : bool, default=False
@@ -113,7 +112,14 @@ def write_report(
         raise InputError(f"there is no folder {target.parent} to write {target.name} into.")
     known = None if truth is None else np.asarray(as_label_array(truth, "truth"))
     ranking = Ranking(
-        indices, check_metric(metric), check_noise(noise), known, n_bootstrap, n_jobs, verbose
+        indices=indices,
+        metric=check_metric(metric),
+        noise=check_noise(noise),
+        truth=known,
+        n_bootstrap=n_bootstrap,
+        same_rows=same_rows,
+        n_jobs=n_jobs,
+        verbose=verbose,
     )
     write_text(target, render(summarise(runs, ranking), title))
 

@@ -29,8 +29,10 @@ def selection_chart(survey: SurveySummary) -> Markup:
 
 def loss_chart(images: ImageSummary) -> Markup:
     """Draw the loss over training."""
-    line = Line("loss", range(1, len(images.loss) + 1), images.loss)
-    return line_chart([line], Axis("epoch", whole=True), Axis("loss"), "Loss over training")
+    steps = images.loss_steps or range(1, len(images.loss) + 1)
+    title = "training step" if images.loss_steps else "measurement"
+    line = Line("loss", steps, images.loss)
+    return line_chart([line], Axis(title, whole=True), Axis("loss"), "Loss over training")
 
 
 def curve_chart(merging: MergingSummary) -> Markup:

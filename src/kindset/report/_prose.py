@@ -1,6 +1,6 @@
 """What a summary says in sentences: what was clustered, how, what to trust, and how sure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -223,17 +223,30 @@ def _steadiness(data: DataSummary, place: str, bounds: pd.DataFrame, when: str) 
 
 def _known(data: DataSummary) -> str:
     measure = next(iter(data.known), None)
-    if measure is None or measure not in data.lead.known:
+    lead = data.lead
+    if measure is None or measure not in lead.known:
         return ""
-    values = enumerate_words([f"{name} {value:.2f}" for name, value in data.lead.known.items()])
-    sentence = f"They were not used. Against them {_called(data.lead)} reaches {values}"
-    if len(data.runs) == 1:
-        return f"{sentence}."
-    with_known = [run for run in data.runs if measure in run.known]
-    best = max(with_known, key=lambda run: run.known[measure])
-    if best is data.lead:
-        return f"{sentence}, the most of all."
-    return f"{sentence}; the most, {measure} {best.known[measure]:.2f}, has {_called(best)}."
+    sentences = [
+        "They were not used.",
+        f"Against them {_called(lead)} reaches {_values(lead.known)}.",
+    ]
+    if lead.known_covered:
+        sentences.append(
+            f"On the {lead.run.coverage:.0%} of the samples that it does not leave out, it reaches "
+            f"{_values(lead.known_covered)}."
+        )
+    measured = data.measured(measure)
+    best = max(measured, key=lambda run: run.known[measure])
+    if best is not lead:
+        sentences.append(f"{_called(best)} has the highest {measure}, {best.known[measure]:.2f}.")
+    elif len(measured) > 1:
+        with_known = "" if len(measured) == len(data.runs) else " with known labels"
+        sentences.append(f"No other run{with_known} has a higher {measure}.")
+    return " ".join(sentences)
+
+
+def _values(measures: Mapping[str, float]) -> str:
+    return enumerate_words([f"{name} {value:.2f}" for name, value in measures.items()])
 
 
 def _called(run: RunSummary) -> str:

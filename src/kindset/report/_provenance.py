@@ -5,7 +5,7 @@ import shlex
 from dataclasses import dataclass
 from typing import Any
 
-from kindset.report._checked import known_scalars
+from kindset._checked import known_scalars
 from kindset.runs import Run
 
 

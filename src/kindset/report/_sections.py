@@ -4,11 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from kindset.exceptions import InputError
-from kindset.report._features import read_features
-from kindset.report._images import read_images
-from kindset.report._merging import read_merging
-from kindset.report._survey import read_survey
+from kindset.report._features import show_features
+from kindset.report._images import show_images
+from kindset.report._merging import show_merges
+from kindset.report._survey import show_survey
 from kindset.runs import Run
 
 
@@ -20,35 +19,38 @@ class Section:
     ----------
     name : str
         Also the name of its template, ``templates/<name>.html``.
+    field : str
+        The field of `RunDetails` that it shows.
     what : str
         What it is called where it had to be left out.
-    read : callable
-        Returns what there is to show of a run, None if there is nothing; raises `InputError` if
-        that is damaged.
+    show : callable
+        Takes the run and the value of that field. Returns what the template needs, None if there
+        is nothing to show.
     """
 
     name: str
+    field: str
     what: str
-    read: Callable[[Run], Any]
+    show: Callable[[Run, Any], Any]
 
 
 SECTIONS = (
-    Section("survey", "the survey profiles", read_survey),
-    Section("images", "the pictures", read_images),
-    Section("merging", "the merge tree", read_merging),
-    Section("features", "the features of the groups", read_features),
+    Section("survey", "survey", "the survey profiles", show_survey),
+    Section("images", "images", "the pictures", show_images),
+    Section("merging", "merges", "the merge tree", show_merges),
+    Section("features", "features", "the features of the groups", show_features),
 )
 
 
-def read_parts(run: Run) -> tuple[dict[str, Any], list[str]]:
+def show_parts(run: Run) -> tuple[dict[str, Any], list[str]]:
     """Return what a run has to show by section, and sentences on what was left out."""
     parts, notes = {}, []
     for section in SECTIONS:
-        try:
-            found = section.read(run)
-        except InputError as error:
-            notes.append(f"Left out of {run.name}: {section.what}, because {error}")
-            continue
-        if found is not None:
-            parts[section.name] = found
+        details = getattr(run.about, section.field)
+        if section.field in run.about.damaged:
+            reason = run.about.damaged[section.field]
+            notes.append(f"Left out of {run.name}: {section.what}, because {reason}")
+        shown = None if details is None else section.show(run, details)
+        if shown is not None:
+            parts[section.name] = shown
     return parts, notes

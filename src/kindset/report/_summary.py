@@ -1,7 +1,7 @@
 """The first step of a report: from runs to what there is to say about them."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
@@ -10,19 +10,25 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kindset.comparison import Comparison, compare_runs
-from kindset.evaluation import INDICES, adjusted_rand
-from kindset.evaluation._labels import Noise
-from kindset.evaluation._spaces import Metric
+from kindset._checked import printable
+from kindset.comparison import (
+    DEFAULT_NOISE,
+    KNOWN_MEASURES,
+    LOW_COVERAGE,
+    Comparison,
+    compare_runs,
+    group_runs,
+    known_measures,
+)
+from kindset.evaluation import INDICES, Metric, Noise, adjusted_rand
 from kindset.exceptions import InputError
-from kindset.report._checked import known_scalars, listed, printable, text
 from kindset.report._known import doubts
 from kindset.report._provenance import Provenance, read_provenance
-from kindset.report._sections import read_parts
+from kindset.report._sections import show_parts
 from kindset.runs import Run, distinct_names
 
-KNOWN = ("NMI", "ACC", "ARI")
-"""Measures against known labels, as runs and tables call them."""
+KNOWN = tuple(name.upper() for name in KNOWN_MEASURES)
+"""Measures against known labels, as the page and the metrics of runs call them."""
 
 _NUMBER = (
     "The runs have different numbers of groups, and no ranking chooses a number reliably: take the "
@@ -35,7 +41,11 @@ _IN_WORDS = {"partitions": "clusterings", "multimodal": "with clearly separate h
 
 @dataclass(frozen=True)
 class RunSummary:
-    """A run and what it has to show: `parts` by section, `sizes` by group, `known` by measure."""
+    """A run and what it has to show: `parts` by section, `sizes` by group, `known` by measure.
+
+    `known` counts all samples. `known_covered` counts those that are not left out as noise, and is
+    empty if that makes no difference or was not measured.
+    """
 
     run: Run
     title: str
@@ -43,6 +53,7 @@ class RunSummary:
     sizes: list[int]
     n_noise: int
     known: dict[str, float]
+    known_covered: dict[str, float]
     provenance: Provenance
 
 
@@ -59,17 +70,13 @@ class Stability:
 
 @dataclass
 class DataSummary:
-    """Everything about the runs on one data set, the best run first.
-
-    `by_likelihood` says that the smallest ICL decided which run is best, not the comparison.
-    """
+    """Everything about the runs on one data set, the best run first."""
 
     name: str
     about: str
     size: str
     runs: list[RunSummary]
     comparison: Comparison | None = None
-    by_likelihood: bool = False
     stability: list[Stability] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -82,6 +89,16 @@ class DataSummary:
     def known(self) -> list[str]:
         """Measures against known labels that at least one run has."""
         return [name for name in KNOWN if any(name in run.known for run in self.runs)]
+
+    @property
+    def by_likelihood(self) -> bool:
+        """Whether the smallest ICL decided which run is best."""
+        return self.comparison is not None and self.comparison.by_likelihood
+
+    @property
+    def has_noise(self) -> bool:
+        """Whether some run leaves samples out as noise."""
+        return any(run.n_noise for run in self.runs)
 
     def named(self, name: str) -> RunSummary:
         """Return the run of that name."""
@@ -98,11 +115,17 @@ class Ranking:
 
     indices: Sequence[str] | None = None
     metric: Metric = "euclidean"
-    noise: Noise = "drop"
+    noise: Noise = DEFAULT_NOISE
     truth: NDArray[Any] | None = None
     n_bootstrap: int = 0
+    same_rows: bool = False
     n_jobs: int | None = None
     verbose: bool = False
+
+    def truth_of(self, runs: Sequence[Run]) -> NDArray[Any] | None:
+        """Return the known labels if there are as many as samples of these runs."""
+        fits = self.truth is not None and len(self.truth) == len(runs[0])
+        return self.truth if fits else None
 
 
 def summarise(runs: Sequence[Run], ranking: Ranking) -> list[DataSummary]:
@@ -119,7 +142,7 @@ def summarise(runs: Sequence[Run], ranking: Ranking) -> list[DataSummary]:
     summaries : list of DataSummary
         In the order in which the data sets first occur.
     """
-    groups = group_by_data(_distinct(runs))
+    groups = group_runs(_distinct(runs), same_rows=ranking.same_rows)
     truth = ranking.truth
     if truth is not None and not any(len(truth) == len(group[0]) for group in groups):
         sizes = " or ".join(str(len(group[0])) for group in groups)
@@ -127,61 +150,35 @@ def summarise(runs: Sequence[Run], ranking: Ranking) -> list[DataSummary]:
     return [_summarise_data(group, number, ranking) for number, group in enumerate(groups)]
 
 
-def group_by_data(runs: Sequence[Run]) -> list[list[Run]]:
-    """Put runs on the same data together.
-
-    A run without a fingerprint goes with the only data set of its length, if there is one; those
-    that are left over go together by length.
-    """
-    groups: dict[Any, list[Run]] = {}
-    for run in runs:
-        key = ("", len(run)) if run.data is None else (repr(run.data), len(run))
-        groups.setdefault(key, []).append(run)
-    for key in [key for key in groups if key[0] == ""]:
-        homes = [other for other in groups if other[0] and other[1] == key[1]]
-        if len(homes) == 1:
-            groups[homes[0]].extend(groups.pop(key))
-    return list(groups.values())
-
-
 def _distinct(runs: Sequence[Run]) -> list[Run]:
-    """Give every run a name in words of its own, and details that can be asked for."""
-    found = [
-        replace(
-            run,
-            name=printable(str(run.name)).strip() or "run",
-            details=run.details if isinstance(run.details, dict) else {},
-            exhibits=run.exhibits if isinstance(run.exhibits, dict) else {},
-        )
-        for run in runs
-    ]
+    """Give every run a name of its own that can be printed."""
+    found = [replace(run, name=printable(str(run.name)).strip() or "run") for run in runs]
     names = distinct_names(found)
     return [replace(run, name=name) for run, name in zip(found, names, strict=True)]
 
 
 def _summarise_data(runs: list[Run], number: int, ranking: Ranking) -> DataSummary:
     comparison, notes = _compare(runs, ranking)
-    summaries = []
-    ordered = _in_order(runs, comparison)
+    ordered = runs if comparison is None else comparison.order()
     notes.extend(_own_notes(ordered))
+    summaries = []
     for run in ordered:
-        parts, left_out = read_parts(run)
+        parts, left_out = show_parts(run)
         notes.extend(left_out)
-        if run.details.get("interrupted") is True:
+        if run.about.interrupted:
             notes.append(f"“{run.name}” was interrupted: it is the best that was found until then.")
-        summaries.append(_summarise_run(run, parts, comparison))
-    notes.extend(_strangers(runs))
+        summaries.append(_summarise_run(run, parts, comparison, ranking.truth_of(runs)))
     if comparison is not None:
-        if not _criteria(runs) and len({run.n_clusters for run in runs}) > 1:
+        by_likelihood = comparison.by_likelihood
+        if not by_likelihood and len({run.n_clusters for run in runs}) > 1:
             notes.insert(0, _NUMBER)
-        notes[:0] = _doubts(summaries, "the order by ICL" if _criteria(runs) else "the ranking")
+        notes[:0] = _doubts(summaries, "the order by ICL" if by_likelihood else "the ranking")
     return DataSummary(
-        name=_told(runs, "data") or f"Data set {number + 1}",
-        about=_told(runs, "about"),
+        name=next((run.about.data for run in runs if run.about.data), f"Data set {number + 1}"),
+        about=next((run.about.description for run in runs if run.about.description), ""),
         size=_size(runs),
         runs=summaries,
         comparison=comparison,
-        by_likelihood=bool(_criteria(runs)),
         stability=_stability(runs),
         notes=notes,
     )
@@ -206,10 +203,9 @@ def _own_notes(runs: Sequence[Run]) -> list[str]:
 
 
 def _notes_of(run: Run) -> list[str]:
-    try:
-        return list(dict.fromkeys(listed(run.details.get("notes") or [], "notes", text)))
-    except InputError as error:
-        return [f"Its cautions are left out, because {error}"]
+    if "notes" in run.about.damaged:
+        return [f"Its cautions are left out, because {run.about.damaged['notes']}"]
+    return list(dict.fromkeys(run.about.notes))
 
 
 def _few(names: Iterable[str]) -> str:
@@ -218,43 +214,67 @@ def _few(names: Iterable[str]) -> str:
     return ", ".join(known[:3]) + (f" and {len(known) - 3} more" if len(known) > 3 else "")
 
 
-def _summarise_run(run: Run, parts: dict[str, Any], comparison: Comparison | None) -> RunSummary:
+def _summarise_run(
+    run: Run, parts: dict[str, Any], comparison: Comparison | None, truth: NDArray[Any] | None
+) -> RunSummary:
     provenance = read_provenance(run)
-    known = {name: provenance.measured[name] for name in KNOWN if name in provenance.measured}
-    if comparison is not None and comparison.truth is not None:
-        row: Mapping[Any, Any] = comparison.known.loc[run.name].to_dict()
-        known = {name: float(row[name.lower()]) for name in KNOWN}
-    title = run.details.get("title")
+    known, covered = _known(run, provenance, comparison, truth)
     return RunSummary(
         run=run,
-        title=title if isinstance(title, str) and title else str(run.method),
+        title=run.about.title or str(run.method),
         parts=parts,
         sizes=np.unique(run.labels[run.labels != -1], return_counts=True)[1].tolist(),
         n_noise=int((run.labels == -1).sum()),
         known=known,
+        known_covered=covered,
         provenance=provenance,
     )
+
+
+def _known(
+    run: Run, provenance: Provenance, comparison: Comparison | None, truth: NDArray[Any] | None
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the agreement with known labels: on all samples, and on those in a group."""
+    if truth is None:
+        found = provenance.measured
+        return {name: found[name] for name in KNOWN if name in found}, {}
+    if comparison is None:
+        measured = known_measures(truth, run.labels)
+    else:
+        measured = dict(zip(comparison.known, comparison.known.loc[run.name].tolist(), strict=True))
+    covered = {name.upper(): measured[f"{name}_covered"] for name in KNOWN_MEASURES}
+    known = {name.upper(): measured[name] for name in KNOWN_MEASURES}
+    return known, covered if 0 < run.coverage < 1 else {}
 
 
 def _compare(runs: list[Run], ranking: Ranking) -> tuple[Comparison | None, list[str]]:
     """Rank the runs if they can be ranked; return also what must be known about the ranking."""
     if len(runs) < 2:
-        return None, []
-    truth = ranking.truth
+        return None, _low_coverage(runs)
     try:
         comparison = compare_runs(
             runs,
             ranking.indices,
-            truth=truth if truth is not None and len(truth) == len(runs[0]) else None,
+            truth=ranking.truth_of(runs),
             metric=ranking.metric,
             noise=ranking.noise,
             n_bootstrap=ranking.n_bootstrap,
+            same_rows=ranking.same_rows,
             n_jobs=ranking.n_jobs,
             verbose=ranking.verbose,
         )
     except InputError as error:
-        return None, [f"The runs are not ranked: {error}"]
+        return None, [f"The runs are not ranked: {error}", *_low_coverage(runs)]
     return comparison, [in_words(note) for note in comparison.notes]
+
+
+def _low_coverage(runs: Sequence[Run]) -> list[str]:
+    """Name runs that leave out many samples, where no comparison does."""
+    return [
+        f"“{run.name}” leaves out {1 - run.coverage:.0%} of the samples as noise."
+        for run in runs
+        if run.coverage < LOW_COVERAGE
+    ]
 
 
 def in_words(sentence: str) -> str:
@@ -262,34 +282,6 @@ def in_words(sentence: str) -> str:
     for name, words in _IN_WORDS.items():
         sentence = sentence.replace(name, words)
     return sentence
-
-
-def _in_order(runs: list[Run], comparison: Comparison | None) -> list[Run]:
-    """Return the runs, the best first.
-
-    Mixtures of the same answers have a likelihood, which says more about them than any index.
-    """
-    criteria = _criteria(runs)
-    if criteria:
-        return sorted(runs, key=lambda run: criteria[run.name])
-    if comparison is None:
-        return runs
-    by_name = {run.name: run for run in runs}
-    return [by_name[name] for name in comparison.consensus().index]
-
-
-def _criteria(runs: Sequence[Run]) -> dict[str, float]:
-    """Return the ICL of every run, nothing if they are not all mixtures for surveys."""
-    found = {run.name: known_scalars(run.metrics).get("icl") for run in runs}
-    survey = all(run.details.get("kind") == "survey" for run in runs)
-    values = {name: icl for name, icl in found.items() if icl is not None}
-    return values if survey and len(values) == len(runs) > 1 else {}
-
-
-def _told(runs: Sequence[Run], key: str) -> str:
-    """Return the first words that a run tells under a key."""
-    told = (run.details.get(key) for run in runs)
-    return next((words for words in told if isinstance(words, str) and words), "")
 
 
 _UNITS = {
@@ -300,7 +292,8 @@ _UNITS = {
 
 
 def _size(runs: Sequence[Run]) -> str:
-    rows, columns = _UNITS.get(_told(runs, "kind"), ("samples", "columns"))
+    kind = next((run.about.kind for run in runs if run.about.kind), "")
+    rows, columns = _UNITS.get(kind, ("samples", "columns"))
     n = f"{len(runs[0]):,} {rows}"
     shape = next((run.data.shape for run in runs if run.data is not None), ())
     if not all(isinstance(size, int) for size in shape) or len(shape) < 2:
@@ -308,17 +301,6 @@ def _size(runs: Sequence[Run]) -> str:
     if len(shape) == 2:
         return f"{n}, {shape[1]:,} {columns}"
     return f"{n} of {' × '.join(str(size) for size in shape[1:3])} pixels"
-
-
-def _strangers(runs: Sequence[Run]) -> list[str]:
-    """Name the runs that are only taken to be on the same data."""
-    unknown = [run.name for run in runs if run.data is None]
-    if not unknown or len(runs) == 1:
-        return []
-    return [
-        f"No record tells the data of {_few(unknown)}; that they are the same is taken from the "
-        "number."
-    ]
 
 
 def _stability(runs: Sequence[Run]) -> list[Stability]:

@@ -1,11 +1,17 @@
-"""What a report tells about a survey run: segments, questions, respondents."""
+"""What a report shows of a survey run: segments, questions, respondents."""
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
-from kindset.report._checked import listed, number, optional, record, share, text
 from kindset.report._svg import shorten_apart
-from kindset.runs import Run
+from kindset.runs import (
+    QuestionDetails,
+    Run,
+    SegmentDetails,
+    SelectionStep,
+    SurveyDetails,
+    TypicalRespondent,
+    UncertainRespondent,
+)
 
 _TELLING = 4
 """Questions that describe a segment on its card."""
@@ -14,16 +20,9 @@ _SHORT = 56
 
 
 @dataclass(frozen=True)
-class Question:
-    """The answers to one question, among all rows and in each segment; `short` is for headlines."""
+class Question(QuestionDetails):
+    """The answers to one question; `short` is for headlines."""
 
-    name: str
-    text: str
-    levels: list[str]
-    overall: list[float]
-    shares: list[list[float]]
-    answered: list[float]
-    distinctness: list[float]
     short: str = ""
 
     def telling(self, segment: int) -> int:
@@ -51,33 +50,11 @@ class Trait:
 
 
 @dataclass(frozen=True)
-class Respondent:
-    """One row of the table; `probabilities` has one number for each segment, or only the own."""
+class Segment(SegmentDetails):
+    """One group of respondents, what sets it apart, and who answers as it does."""
 
-    id: str
-    probabilities: list[float]
-    answers: list[str | None]
-
-
-@dataclass(frozen=True)
-class Segment:
-    """One group of respondents; `size` is their weight, `n_rows` their number."""
-
-    headline: str
-    size: float
-    n_rows: int
-    share: float
-    certainty: float
     traits: list[Trait]
-    typical: list[Respondent]
-
-
-@dataclass(frozen=True)
-class Step:
-    """The criteria for one number of segments."""
-
-    n_components: int
-    criteria: dict[str, float]
+    typical: list[TypicalRespondent]
 
 
 @dataclass(frozen=True)
@@ -91,9 +68,9 @@ class SurveySummary:
     segments: list[Segment]
     questions: list[Question]
     shown: list[int]
-    uncertain: list[Respondent]
+    uncertain: list[UncertainRespondent]
     criterion: str | None
-    path: list[Step]
+    path: list[SelectionStep]
     weights: str | None = None
 
     @property
@@ -103,74 +80,31 @@ class SurveySummary:
         return sum(s.size * s.certainty for s in self.segments) / total if total else 0.0
 
 
-def read_survey(run: Run) -> SurveySummary | None:
-    """Return what there is to show of a survey, None if the run holds none.
-
-    Raises
-    ------
-    InputError
-        If the run's details are damaged.
-    """
-    told = run.details.get("survey")
-    if told is None:
-        return None
-    told = record(told, "survey")
-    heads = listed(told.get("segments"), "segments", record)
-    questions = _with_short_words(
-        listed(told.get("questions"), "questions", lambda q, what: _question(q, what, len(heads)))
-    )
-    typical = listed(
-        told.get("typical") or [[]] * len(heads),
-        "typical",
-        lambda people, what: listed(
-            people, what, lambda one, what: _typical(one, what, len(questions))
-        ),
-        length=len(heads),
-    )
-    uncertain = listed(
-        told.get("uncertain") or [],
-        "uncertain",
-        lambda one, what: _uncertain(one, what, len(questions), len(heads)),
-    )
-    segments = [
-        _segment(head, k, questions, typical[k], f"segments [{k}]") for k, head in enumerate(heads)
+def show_survey(run: Run, details: SurveyDetails) -> SurveySummary:
+    """Return what there is to show of a survey."""
+    short = shorten_apart([question.text for question in details.questions], _SHORT)
+    questions = [
+        Question(**vars(question), short=words)
+        for question, words in zip(details.questions, short, strict=True)
     ]
-    criterion, path = _selection(told.get("selection"))
-    shown = _most_distinct(questions, segments)
-    weights = optional(told.get("weights"), "weights", text)
-    return SurveySummary(segments, questions, shown, uncertain, criterion, path, weights)
-
-
-def _question(value: Any, what: str, n_segments: int) -> Question:
-    told = record(value, what)
-    name = text(told.get("name"), f"{what} name")
-    levels = listed(told.get("levels"), f"{what} levels", text)
-    m = len(levels)
-    return Question(
-        name=name,
-        text=text(told.get("text") or name, f"{what} text"),
-        levels=levels,
-        overall=listed(told.get("overall"), f"{what} overall", share, length=m),
-        shares=listed(
-            told.get("shares"),
-            f"{what} shares",
-            lambda row, which: listed(row, which, share, length=m),
-            length=n_segments,
-        ),
-        answered=listed(told.get("answered"), f"{what} answered", share, length=n_segments),
-        distinctness=listed(
-            told.get("distinctness"), f"{what} distinctness", number, length=n_segments
-        ),
+    typical = details.typical or [[] for _ in details.segments]
+    segments = [
+        _segment(segment, k, questions, typical[k]) for k, segment in enumerate(details.segments)
+    ]
+    selection = details.selection
+    return SurveySummary(
+        segments=segments,
+        questions=questions,
+        shown=_most_distinct(questions, segments),
+        uncertain=details.uncertain,
+        criterion=None if selection is None else selection.criterion,
+        path=[] if selection is None else selection.path,
+        weights=details.weights,
     )
-
-
-def _with_short_words(questions: list[Question]) -> list[Question]:
-    short = shorten_apart([question.text for question in questions], _SHORT)
-    return [replace(one, short=words) for one, words in zip(questions, short, strict=True)]
 
 
 def _segment(
-    head: Any, k: int, questions: list[Question], typical: list[Respondent], what: str
+    details: SegmentDetails, k: int, questions: list[Question], typical: list[TypicalRespondent]
 ) -> Segment:
     answered = [q for q in questions if q.levels and q.answered[k] > 0]
     ranked = sorted(answered, key=lambda q: -q.distinctness[k])
@@ -179,57 +113,13 @@ def _segment(
         for q in ranked[:_TELLING]
         for x in [q.telling(k)]
     ]
-    size = number(head.get("size"), f"{what} size")
-    # In the questions' words; the run's own line has the names of the columns.
+    # In the questions' words; the run's own headline has the names of the columns.
     headline = "; ".join(f"{trait.answer} ({trait.short})" for trait in traits[:2])
     return Segment(
-        headline=headline or text(head.get("headline", ""), f"{what} headline"),
-        size=size,
-        n_rows=round(number(head.get("n_rows", size), f"{what} n_rows")),
-        share=share(head.get("share"), f"{what} share"),
-        certainty=share(head.get("certainty"), f"{what} certainty"),
+        **{**vars(details), "headline": headline or details.headline},
         traits=traits,
         typical=typical,
     )
-
-
-def _answers(told: Any, what: str, n_questions: int) -> list[str | None]:
-    def read(value: Any, which: str) -> str | None:
-        return optional(value, which, text)
-
-    return listed(told.get("answers"), f"{what} answers", read, length=n_questions)
-
-
-def _typical(value: Any, what: str, n_questions: int) -> Respondent:
-    told = record(value, what)
-    sure = share(told.get("probability"), f"{what} probability")
-    return Respondent(text(told.get("id"), what), [sure], _answers(told, what, n_questions))
-
-
-def _uncertain(value: Any, what: str, n_questions: int, n_segments: int) -> Respondent:
-    told = record(value, what)
-    probabilities = listed(
-        told.get("probabilities"), f"{what} probabilities", share, length=n_segments
-    )
-    return Respondent(text(told.get("id"), what), probabilities, _answers(told, what, n_questions))
-
-
-def _selection(value: Any) -> tuple[str | None, list[Step]]:
-    if value is None:
-        return None, []
-    told = record(value, "selection")
-    criterion = text(told.get("criterion"), "the criterion of the selection")
-    path = []
-    for i, step in enumerate(listed(told.get("path"), "the path of the selection", record)):
-        what = f"step {i} of the selection"
-        n = number(step.get("n_components"), what)
-        criteria = {
-            name: number(step[name], f"{what}, {name}")
-            for name in ("aic", "bic", "icl")
-            if step.get(name) is not None
-        }
-        path.append(Step(int(n), criteria))
-    return criterion, path
 
 
 def _most_distinct(questions: list[Question], segments: list[Segment]) -> list[int]:

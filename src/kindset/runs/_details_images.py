@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from kindset._checked import listed, number, optional, record, text, whole
+from kindset._checked import listed, number, numbers, optional, record, text, whole
 from kindset.exceptions import InputError
 from kindset.runs._details_arrays import Arrays, WithArrays, whole_numbers
 
@@ -88,7 +88,7 @@ class ImageDetails(WithArrays):
                 raise InputError("there are neither samples nor prototypes.")
             samples = prototypes[:0]
         n = len(samples)
-        k = _n_clusters(prototypes, arrays.get("sample_cluster"))
+        k = _n_clusters(prototypes, fields.get("distances"), arrays.get("sample_cluster"))
         aligned = _pictures(arrays.get("aligned"), "aligned", 2)
         _check_shapes(samples, prototypes, aligned, k)
         loss = optional(fields.get("loss"), "loss", _numbers)
@@ -152,12 +152,14 @@ def _table(n: int, k: int) -> Any:
     )
 
 
-def _n_clusters(prototypes: NDArray[Any] | None, clusters: Any) -> int:
+def _n_clusters(prototypes: NDArray[Any] | None, distances: Any, clusters: Any) -> int:
+    """Return how many clusters there are: as many as prototypes, else distances, else labels."""
     if prototypes is not None:
         return len(prototypes)
-    found = np.asarray([] if clusters is None else clusters)
-    is_known = found.ndim == 1 and found.dtype.kind in "iu" and found.size
-    return min(int(found.max()) + 1, len(found)) if is_known else 0
+    if isinstance(distances, list) and distances and isinstance(distances[0], list):
+        return len(distances[0])
+    labels = numbers([] if clusters is None else clusters, "sample_cluster", ndim=1)
+    return int(labels.max(initial=-1.0)) + 1
 
 
 def _pictures(value: Any, what: str, leading: int) -> NDArray[np.uint8] | None:
