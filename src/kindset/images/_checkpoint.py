@@ -1,28 +1,40 @@
-"""Training interrupted and taken up again: all of a trainer's state, as JSON and safetensors."""
+"""Training interrupted and resumed: the state of anything that has one, as JSON and safetensors."""
 
 import hashlib
 import json
+import re
+import stat
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
 from kindset._files import write_bytes, write_text
 from kindset.exceptions import InputError
-from kindset.images._optimised import OptimisedAlignment
 from kindset.images._tensor_files import as_tensors, read_content, tensor_bytes
-from kindset.images._training import Trainer
 
-_PLAIN = ("stage", "step", "stage_step", "passes", "finished", "opened")
-_LISTS = ("step", "stage", "reassigned", "n_restarts", "snapshot_steps", "n_changed")
-_TENSORS = ("loss", "shares", "snapshots")
-_MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+_TENSOR = "$tensor"
+_DAMAGE = (LookupError, TypeError, ValueError, RuntimeError, AttributeError, ArithmeticError)
+
+
+class Resumable(Protocol):
+    """What can be saved: a tree of dicts and lists of tensors and plain values."""
+
+    step: int
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return everything that decides how it goes on."""
+        ...
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a saved state."""
+        ...
 
 
 class Checkpoint:
-    """The state of one trainer on disk.
+    """The state of one training on disk.
 
     Parameters
     ----------
@@ -37,45 +49,62 @@ class Checkpoint:
         self.path = path
         self.identity = identity
 
-    def save(self, trainer: Trainer) -> None:
+    def save(self, training: Resumable) -> None:
         """Write the state; a crash leaves the last one whole."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        history = trainer.history
-        name = f"{self.path.name}-{trainer.step}.safetensors"
+        folder = self.path.parent
+        folder.mkdir(parents=True, exist_ok=True)
+        tensors: dict[str, Tensor] = {}
+        state = _without_tensors(training.state_dict(), "", tensors)
+        content = tensor_bytes(tensors)
+        name = f"{self.path.name}-{training.step}.safetensors"
         document = {
             "identity": self.identity,
             "tensors": name,
-            "n_active": trainer.model.n_active,
-            "counts": {key: getattr(trainer, key) for key in _PLAIN},
-            "history": {key: getattr(history, key) for key in _LISTS},
+            "sha256": _digest(state, content),
+            "state": state,
         }
-        write_bytes(self.path.parent / name, tensor_bytes(_tensors(trainer)))
+        write_bytes(folder / name, content)
         write_text(self.path.with_suffix(".json"), json.dumps(document) + "\n")
-        for old in self.path.parent.glob(f"{self.path.name}-*.safetensors"):
+        for old in folder.glob(f"{self.path.name}-*.safetensors"):
             if old.name != name:
                 old.unlink()
 
-    def load(self, trainer: Trainer) -> bool:
-        """Bring a fresh trainer to the saved state, if there is one; return whether there was."""
+    def load(self, training: Resumable) -> bool:
+        """Bring a fresh training to the saved state, if there is one; return whether there was."""
         path = self.path.with_suffix(".json")
-        if not path.exists():
+        if not path.exists() and not path.is_symlink():
             return False
         try:
-            document = json.loads(path.read_text(encoding="utf-8"))
-            if document["identity"] != self.identity:
-                raise InputError(
-                    f"{path.parent} holds a checkpoint of other data or parameters: give another "
-                    "checkpoint_dir or remove it."
-                )
-            beside = path.parent / document["tensors"]
-            _restore(trainer, document, as_tensors(read_content(beside), beside))
-        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+            document = self._read_document(path)
+            content = _read_own_file(self._beside(document["tensors"]))
+            if document["sha256"] != _digest(document["state"], content):
+                raise ValueError("its files have changed since they were written")
+            tensors = as_tensors(content, path)
+            training.load_state_dict(_with_tensors(document["state"], tensors))
+        except (InputError, RecursionError, *_DAMAGE) as error:
             if isinstance(error, InputError):
                 raise
             raise InputError(
-                f"the checkpoint {path} is damaged: {error}; remove {path.parent} to start anew."
+                f"the checkpoint {path} is damaged: {_reason(error)}; remove {path.parent} to "
+                "start anew."
             ) from error
         return True
+
+    def _read_document(self, path: Path) -> dict[str, Any]:
+        document: dict[str, Any] = json.loads(_read_own_file(path))
+        if document["identity"] != self.identity:
+            raise InputError(
+                f"{path.parent} holds a checkpoint of other data or parameters: give another "
+                "checkpoint_dir or remove it."
+            )
+        return document
+
+    def _beside(self, name: Any) -> Path:
+        """Return the file of this name, which must be one that `save` could have written."""
+        pattern = re.escape(self.path.name) + r"-[0-9]{1,18}\.safetensors"
+        if not isinstance(name, str) or not re.fullmatch(pattern, name):
+            raise ValueError(f"it names a file that is not its own, {name!r}")
+        return self.path.parent / name
 
 
 def training_identity(description: Any, tensors: Iterable[Tensor]) -> str:
@@ -87,69 +116,49 @@ def training_identity(description: Any, tensors: Iterable[Tensor]) -> str:
     return digest.hexdigest()
 
 
-def _tensors(trainer: Trainer) -> dict[str, Tensor]:
-    found = {f"model.{name}": one for name, one in trainer.model.state_dict().items()}
-    for name, parameter in trainer.model.named_parameters():
-        for key, value in trainer.optimizer.state.get(parameter, {}).items():
-            found[f"moment.{key}.{name}"] = value
-    for key in _TENSORS:
-        for i, value in enumerate(getattr(trainer.history, key)):
-            found[f"history.{key}.{i}"] = value
-    if isinstance(trainer.aligner, OptimisedAlignment):
-        found |= {f"table.{i}": table for i, table in enumerate(trainer.aligner.tables)}
-    if trainer.reviewer is not None:
-        found |= {f"reviewer.{name}": one for name, one in trainer.reviewer.state_dict().items()}
-    if trainer.held is not None:
-        found["held"] = trainer.held
-    found |= {"queue": trainer.queue, "memory": trainer.memory}
-    found["generator"] = trainer.generator.get_state()
-    return found
+def _without_tensors(state: Any, name: str, tensors: dict[str, Tensor]) -> Any:
+    """Return a state as JSON can hold it; its tensors go into a dict, by their place in it."""
+    if isinstance(state, Tensor):
+        tensors[name] = state
+        return {_TENSOR: name}
+    if isinstance(state, dict):
+        return {key: _without_tensors(one, f"{name}/{key}", tensors) for key, one in state.items()}
+    if isinstance(state, list):
+        return [_without_tensors(one, f"{name}/{i}", tensors) for i, one in enumerate(state)]
+    return state
 
 
-def _restore(trainer: Trainer, document: dict[str, Any], tensors: dict[str, Tensor]) -> None:
-    for key in _PLAIN:
-        setattr(trainer, key, document["counts"][key])
-    if trainer.stage_step > 0:
-        trainer.enter_stage()
-    trainer.model.n_active = document["n_active"]
-    trainer.resize(*tensors["model.prototypes"].shape[2:])
-    history = trainer.history
-    for key in _LISTS:
-        setattr(history, key, list(document["history"][key]))
-    for key in _TENSORS:
-        prefix = f"history.{key}."
-        n = sum(name.startswith(prefix) for name in tensors)
-        setattr(history, key, [tensors[f"{prefix}{i}"] for i in range(n)])
-    for name, parameter in trainer.model.named_parameters():
-        parameter.data = _laid_out(tensors[f"model.{name}"], parameter.data)
-        if state := _moments(tensors, name, parameter.data):
-            trainer.optimizer.state[parameter] = state
-    for name, value in trainer.model.state_dict().items():
-        value.copy_(tensors[f"model.{name}"])
-    if isinstance(trainer.aligner, OptimisedAlignment):
-        n = sum(name.startswith("table.") for name in tensors)
-        device = trainer.images.device
-        trainer.aligner.tables = [tensors[f"table.{i}"].to(device) for i in range(n)]
-    if trainer.reviewer is not None:
-        for name, value in trainer.reviewer.state_dict().items():
-            value.copy_(tensors[f"reviewer.{name}"])
-    trainer.held = tensors.get("held")
-    trainer.queue, trainer.memory = tensors["queue"], tensors["memory"]
-    trainer.generator.set_state(tensors["generator"])
-    trainer.clear_window()
+def _with_tensors(state: Any, tensors: dict[str, Tensor]) -> Any:
+    """Return a state with its tensors in their places."""
+    if isinstance(state, dict):
+        if _TENSOR in state:
+            return tensors[state[_TENSOR]]
+        return {key: _with_tensors(one, tensors) for key, one in state.items()}
+    if isinstance(state, list):
+        return [_with_tensors(one, tensors) for one in state]
+    return state
 
 
-def _moments(tensors: dict[str, Tensor], name: str, like: Tensor) -> dict[str, Tensor]:
-    """Return what the optimizer knew of a parameter; nothing if it had not met it yet."""
-    names = {key: f"moment.{key}.{name}" for key in _MOMENTS}
-    return {key: _laid_out(tensors[one], like) for key, one in names.items() if one in tensors}
+def _digest(state: Any, content: bytes) -> str:
+    digest = hashlib.sha256(json.dumps(state, sort_keys=True).encode())
+    digest.update(content)
+    return digest.hexdigest()
 
 
-def _laid_out(saved: Tensor, like: Tensor) -> Tensor:
-    """Return a tensor in the memory format of another one, which decides the last bits.
+def _read_own_file(path: Path) -> bytes:
+    """Read a file that must be one, not a link, a folder or a pipe."""
+    try:
+        is_file = stat.S_ISREG(path.lstat().st_mode)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}.") from error
+    if not is_file:
+        raise ValueError(f"{path.name} is not a regular file")
+    return read_content(path)
 
-    Restarts may have been dropped since the start, so shapes can differ.
-    """
-    if saved.shape != like.shape:
-        return saved.to(like.device)
-    return torch.empty_like(like, dtype=saved.dtype).copy_(saved)
+
+def _reason(error: BaseException) -> str:
+    """Return what is wrong, in a line: torch adds where in its own code it noticed."""
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    lines = str(error).splitlines() or [type(error).__name__]
+    return lines[0].rstrip(".:")

@@ -1,4 +1,4 @@
-"""Reading what a user calls images into one form: a tensor of shape (N, C, H, W) from 0 to 1."""
+"""Reading what a user calls images into one form: a set of shape (N, C, H, W) from 0 to 1."""
 
 import os
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from kindset.exceptions import InputError
+from kindset.images._image_set import ImageSet, part_size
 from kindset.images._transforms import ImageShape
 
 _CHANNELS = (1, 3, 4)
@@ -35,7 +36,7 @@ class ImageFormat:
         """Number of pixels times channels."""
         return int(np.prod(self.shape))
 
-    def read(self, X: Any) -> Tensor:
+    def read(self, X: Any) -> ImageSet:
         """Read images of this format."""
         array = as_array(X)
         shape = _shape(array, self.shape if array.ndim == 2 else None)
@@ -46,7 +47,7 @@ class ImageFormat:
             )
         low, high = self._range(array)
         _check_range(array, low, high)
-        return _to_tensor(array, shape, low, high)
+        return _image_set(array, shape, low, high)
 
     def _range(self, array: NDArray[Any]) -> tuple[float, float]:
         """Return what becomes 0 and 1 in images that may be of another type than those before."""
@@ -59,7 +60,7 @@ class ImageFormat:
         return known
 
 
-def read_images(X: Any, image_shape: Any = None) -> tuple[Tensor, ImageFormat]:
+def read_images(X: Any, image_shape: Any = None) -> tuple[ImageSet, ImageFormat]:
     """Read training images.
 
     Parameters
@@ -72,13 +73,13 @@ def read_images(X: Any, image_shape: Any = None) -> tuple[Tensor, ImageFormat]:
 
     Returns
     -------
-    images : Tensor of shape (N, C, H, W)
+    images : ImageSet of shape (N, C, H, W)
     format : ImageFormat
     """
     array = as_array(X)
     shape = _shape(array, _given_shape(array, image_shape))
     low, high = _range(array)
-    images = _to_tensor(array, shape, low, high)
+    images = _image_set(array, shape, low, high)
     return images, ImageFormat(shape, low, high, bytes=array.dtype == np.uint8)
 
 
@@ -183,11 +184,18 @@ def _check_range(array: NDArray[Any], low: float, high: float) -> None:
         )
 
 
-def _to_tensor(array: NDArray[Any], shape: ImageShape, low: float, high: float) -> Tensor:
+def _image_set(array: NDArray[Any], shape: ImageShape, low: float, high: float) -> ImageSet:
+    """Return bytes as they are, and other numbers scaled, a part at a time."""
     array = _channels_first(array, shape)
-    kind: Any = np.float32 if array.dtype == np.uint8 else np.float64
-    scaled: Any = (array.astype(kind) - kind(low)) / kind(high - low)
-    return torch.from_numpy(np.ascontiguousarray(scaled, dtype=np.float32))
+    if array.dtype == np.uint8:
+        # A copy: what the caller does with the array later is of no concern to the model.
+        return ImageSet(torch.from_numpy(array.copy(order="C")), low, high)
+    scaled = np.empty(array.shape, dtype=np.float32)
+    step = part_size(array.shape)
+    for start in range(0, len(array), step):
+        part = slice(start, start + step)
+        scaled[part] = (array[part].astype(np.float64) - low) / (high - low)
+    return ImageSet(torch.from_numpy(scaled))
 
 
 def _channels_first(array: NDArray[Any], shape: ImageShape) -> NDArray[Any]:

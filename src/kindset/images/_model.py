@@ -6,7 +6,6 @@ be copied and dropped by rows.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +13,7 @@ from torch.nn.functional import adaptive_avg_pool2d, interpolate
 
 from kindset.images._encoders import count_features
 from kindset.images._objectives import Objective
-from kindset.images._transforms import Transformation, reduced
+from kindset.images._transforms import Transformation
 
 Parameters = Sequence[Tensor]
 """Parameters of each active transformation, of shape (B, G, n_parameters)."""
@@ -23,7 +22,6 @@ Renewal = dict[nn.Parameter, nn.Parameter]
 """The parameters that have taken the place of others, by those."""
 
 _HEAD_WIDTH = 32
-_BATCH = 256
 
 
 class Heads(nn.Module):
@@ -45,13 +43,6 @@ class Heads(nn.Module):
         inner = torch.addmm(self.inner_bias.flatten(), features, self.inner.flatten(0, 1).T)
         hidden = torch.relu(inner).view(-1, n_prototypes, width).transpose(0, 1)
         return torch.baddbmm(self.outer_bias[:, None], hidden, self.outer).transpose(0, 1)
-
-
-class Aligner(Protocol):
-    """Where the parameters of the transformations come from."""
-
-    def __call__(self, model: "DTIModel", x: Tensor, rows: Tensor | None) -> Parameters:
-        """Return the parameters for images, which are the given rows of the training data."""
 
 
 class DTIModel(nn.Module):
@@ -238,23 +229,3 @@ def resize_images(images: Tensor, height: int, width: int) -> Tensor:
     if height <= images.shape[-2]:
         return adaptive_avg_pool2d(images, (height, width))
     return interpolate(images, (height, width), mode="bilinear", align_corners=False)
-
-
-class PredictedAlignment:
-    """Parameters that the encoder and the heads predict."""
-
-    def __call__(self, model: DTIModel, x: Tensor, rows: Tensor | None) -> Parameters:
-        """Return the parameters for images."""
-        if model.n_active == 0:
-            return []
-        features = model.encoder(reduced(model.solved, x))  # type: ignore[arg-type]
-        return [one.identity + heads(features) for one, heads in model.active()]
-
-
-@torch.no_grad()
-def all_energies(model: DTIModel, aligner: Aligner, images: Tensor) -> Tensor:
-    """Return the energies of images with all prototypes, of shape (N, G)."""
-    return torch.cat([
-        model.energies(part, aligner(model, part, None))
-        for part in (rows.to(model.prototypes) for rows in images.split(_BATCH))
-    ])  # fmt: skip

@@ -3,10 +3,10 @@
 import signal
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,26 +14,29 @@ import torch
 from joblib import Parallel, delayed, effective_n_jobs
 from torch import Tensor, nn
 
+from kindset.images._alignment import Aligner, all_energies
+from kindset.images._callbacks import Callback, Checkpointing, Interrupt, Progress
 from kindset.images._checkpoint import Checkpoint
-from kindset.images._model import Aligner, DTIModel, all_energies
+from kindset.images._history import History
+from kindset.images._image_set import ImageSet
+from kindset.images._model import DTIModel
 from kindset.images._objectives import Objective
 from kindset.images._reviewing import Reviewer
+from kindset.images._schedule import Recipe
 from kindset.images._seeding import distant_rows
-from kindset.images._training import DivergedError, History, Recipe, Trainer
+from kindset.images._training import DivergedError, Trainer
 from kindset.images._transforms import Transformation, first_prototypes, reduced
 from kindset.images._window import compile_kernels
 
 GROUP_SIZE = 4
 """Restarts that share one encoder."""
 
-_SAVE_EVERY = 30.0
-
 
 @dataclass(frozen=True)
 class Problem:
     """What all groups have in common."""
 
-    images: Tensor
+    images: ImageSet
     n_clusters: int
     kinds: Sequence[type[Transformation]]
     make_objective: Callable[[], Objective]
@@ -171,23 +174,13 @@ def _ctrl_c_left_to_others() -> Iterator[None]:
 def _train(problem: Problem, group: Group, stop: Path, advance: Callable[[str], None]) -> Outcome:
     compile_kernels()
     trainer = _start(problem, group)
+    callbacks: list[Callback] = [Interrupt(stop.exists), Progress(advance)]
     if group.checkpoint is not None:
         group.checkpoint.load(trainer)
-
-    saved = time.monotonic()
-
-    def after_window(trainer: Trainer) -> None:
-        nonlocal saved
-        if trainer.stage_step == 0:
-            advance(f"{trainer.history.stage[-1]}: loss {trainer.history.loss[-1].min():.5f}")
-        due = trainer.stage_step == 0 or time.monotonic() - saved > _SAVE_EVERY
-        if group.checkpoint is not None and due:
-            group.checkpoint.save(trainer)
-            saved = time.monotonic()
-
+        callbacks.append(Checkpointing(group.checkpoint))
     error = ""
     try:
-        finished = trainer.run(stop.exists, after_window)
+        finished = trainer.run(callbacks)
     except DivergedError as diverged:
         finished, error = False, str(diverged)
     trainer.conclude()
@@ -204,9 +197,9 @@ def _start(problem: Problem, group: Group) -> Trainer:
     generator = torch.Generator().manual_seed(group.seed)
     shape: Any = tuple(problem.images.shape[1:])
     transformations = [kind(shape) for kind in problem.kinds]  # type: ignore[call-arg]
-    plain = reduced(transformations, problem.images)
+    look = partial(reduced, transformations)
     prototypes = torch.cat([
-        problem.images[distant_rows(plain, problem.n_clusters, generator)]
+        problem.images[distant_rows(problem.images, problem.n_clusters, generator, look)]
         for _ in range(group.recipe.stages[0].n_restarts)
     ])  # fmt: skip
     model = DTIModel(

@@ -12,7 +12,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from kindset.images._model import Aligner, DTIModel, all_energies
+from kindset.images._alignment import Aligner, all_energies
+from kindset.images._image_set import ImageSet
+from kindset.images._model import DTIModel
 from kindset.images._transforms import ImageShape, Warp, read_at, reduced
 
 _RATE = 2e-3
@@ -135,7 +137,7 @@ def review(
     reviewer: Reviewer,
     model: DTIModel,
     aligner: Aligner,
-    images: Tensor,
+    images: ImageSet,
     *,
     n_steps: int,
     batch_size: int,
@@ -151,7 +153,7 @@ def review(
         What it knows from an earlier review is a start.
     model, aligner
         What assigns the images so far.
-    images : Tensor of shape (N, C, H, W)
+    images : ImageSet of shape (N, C, H, W)
     n_steps, batch_size, generator, progress
         As for `Reviewer.learn`.
     least : float

@@ -51,6 +51,21 @@ class Stage:
     reviewed: bool = False
 
 
+@dataclass(frozen=True)
+class Recipe:
+    """How to train: the curriculum, and what is the same in all of its stages."""
+
+    stages: tuple[Stage, ...]
+    batch_size: int = 128
+    learning_rate: float = 1e-3
+    prototype_learning_rate: float = 1e-2
+    weight_decay: float = 1e-6
+    tiny: float = 0.2
+    n_candidates: int = 4
+    full_every: int = 4
+    time_budget: float | None = None
+
+
 def plan_stages(
     names: Sequence[str],
     kinds: Sequence[type[Transformation]],

@@ -24,11 +24,12 @@ from kindset._model_files import (
 from kindset._reading import read_document
 from kindset._shown import shown
 from kindset.exceptions import InputError
+from kindset.images._alignment import ALIGNMENTS
+from kindset.images._device import choose_device
 from kindset.images._encoders import build_encoder
 from kindset.images._estimators import DTIGaussianMixture, DTIKMeans
 from kindset.images._input import ImageFormat
-from kindset.images._model import DTIModel, PredictedAlignment
-from kindset.images._optimised import OptimisedAlignment
+from kindset.images._model import DTIModel
 from kindset.images._tensor_files import as_tensors, read_content, tensor_bytes
 from kindset.images._transforms import TRANSFORMATIONS, transformation_classes
 
@@ -133,11 +134,7 @@ def _restore(document: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Clus
     model.transforms_ = tuple(map(str, document["transforms"]))
     _check_sizes(model, document, tensors)
     model._model = _restore_network(model, document, tensors)
-    model._aligner = (
-        PredictedAlignment()
-        if model.alignment == "predicted"
-        else OptimisedAlignment(int(document["n_samples"]))
-    )
+    model._aligner = ALIGNMENTS[model.alignment](int(document["n_samples"]))
     model._store_clusters()
     model.labels_ = tensors["labels"].numpy()
     history = {name: tensors[f"history.{name}"].numpy() for name in _ARRAYS}
@@ -192,7 +189,7 @@ def _restore_network(
 def _device_or_cpu(model: Clustering) -> torch.device:
     """Return where to compute: a model from a machine with a GPU is of use without one."""
     try:
-        return model._device()
+        return choose_device(model.device)
     except InputError:
         return torch.device("cpu")
 

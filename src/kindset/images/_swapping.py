@@ -6,7 +6,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from kindset.images._model import Aligner, DTIModel
+from kindset.images._alignment import Aligner
+from kindset.images._model import DTIModel
 from kindset.images._transforms import first_prototypes
 
 _CHOOSY = 4.0

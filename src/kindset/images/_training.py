@@ -1,70 +1,35 @@
-"""The training loop: stages of the curriculum, empty clusters, restarts, convergence."""
+"""The training loop: steps, windows of steps, and the stages of the curriculum."""
 
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from kindset.images._model import Aligner, DTIModel, Renewal, resize_images
-from kindset.images._optimised import OptimisedAlignment
+from kindset.images._alignment import Aligner
+from kindset.images._batches import Batches
+from kindset.images._callbacks import Callback, Callbacks
+from kindset.images._clock import StageClock
+from kindset.images._history import History, Tally
+from kindset.images._image_set import ImageSet
+from kindset.images._model import DTIModel, resize_images
+from kindset.images._optimiser import ModelOptimizer, load_model
+from kindset.images._population import Population
 from kindset.images._reviewing import Reviewer, review
-from kindset.images._schedule import WINDOW, Stage
-from kindset.images._swapping import choose_move, unwarped
+from kindset.images._schedule import WINDOW, Recipe, Stage
+from kindset.images._search import Search
 
-_NOISE = 1e-4
 _ROUND = 2  # windows between two rounds of swaps
-_JURY, _PART = 2048, 256
 _PATIENCE = 4
 _TOLERANCE = 0.01
 _EXPLODED = 10.0  # pixels go from 0 to 1, and losses are per pixel
 _DIVERGED = "the loss {} after {} steps: lower learning_rate and prototype_learning_rate."
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How to train, beside the curriculum."""
-
-    stages: tuple[Stage, ...]
-    batch_size: int = 128
-    learning_rate: float = 1e-3
-    prototype_learning_rate: float = 1e-2
-    weight_decay: float = 1e-6
-    tiny: float = 0.2
-    n_candidates: int = 4
-    full_every: int = 4
-    time_budget: float | None = None
+_COUNTS = ("stage", "step", "stage_step", "opened")
 
 
 class DivergedError(ArithmeticError):
     """The training left the numbers; the message says what to lower."""
-
-
-@dataclass
-class History:
-    """What happened, one entry for each window of steps; losses and shares by restart.
-
-    Snapshots are one for each beginning and end of a stage, images changed one for each review.
-    """
-
-    step: list[int] = field(default_factory=list)
-    stage: list[str] = field(default_factory=list)
-    loss: list[Tensor] = field(default_factory=list)
-    shares: list[Tensor] = field(default_factory=list)
-    reassigned: list[int] = field(default_factory=list)
-    n_restarts: list[int] = field(default_factory=list)
-    snapshots: list[Tensor] = field(default_factory=list)
-    snapshot_steps: list[int] = field(default_factory=list)
-    n_changed: list[int] = field(default_factory=list)
-
-    def steps_by_stage(self) -> dict[str, int]:
-        """Return how many steps each stage took."""
-        taken = dict.fromkeys(self.stage, 0)
-        for stage, before, after in zip(self.stage, [0, *self.step], self.step, strict=False):
-            taken[stage] += after - before
-        return taken
 
 
 class Trainer:
@@ -74,7 +39,7 @@ class Trainer:
 
     Parameters
     ----------
-    images : Tensor of shape (N, C, H, W)
+    images : ImageSet of shape (N, C, H, W)
     model : DTIModel
     aligner : Aligner
     recipe : Recipe
@@ -84,11 +49,22 @@ class Trainer:
         What reviews the assignments, if the recipe has reviews.
     n_threads : int, default=1
         Threads of a review; everything else is no faster with several.
+
+    Attributes
+    ----------
+    step, stage, stage_step : int
+        Steps so far, stages that are over, and steps in the one under way.
+    opened : int
+        Windows before the stage under way.
+    held : Tensor of shape (N,) or None
+        The clusters of the images while a review holds them.
+    finished, stopped : bool
+        Whether the training came to its end, and whether it was told to stop before.
     """
 
     def __init__(
         self,
-        images: Tensor,
+        images: ImageSet,
         model: DTIModel,
         aligner: Aligner,
         recipe: Recipe,
@@ -97,96 +73,134 @@ class Trainer:
         n_threads: int = 1,
     ) -> None:
         self.images = images
-        self.scaled = images
         self.model = model
         self.aligner = aligner
         self.recipe = recipe
         self.generator = generator
         self.reviewer = reviewer
         self.n_threads = n_threads
-        self.held: Tensor | None = None
-        self.optimizer = torch.optim.Adam(
-            [
-                {"params": model.cluster_parameters(), "lr": recipe.prototype_learning_rate},
-                {
-                    "params": [*model.encoder.parameters(), *model.heads.parameters()],
-                    "lr": recipe.learning_rate,
-                    "weight_decay": recipe.weight_decay,
-                },
-            ],
-            fused=True,
-        )
-        self.stage = 0
-        self.step = 0
-        self.stage_step = 0
-        self.opened = 0
         self.history = History()
-        self.finished = False
-        self.queue = torch.empty(0, dtype=torch.int64)
-        self.passes = 0
-        self.memory = torch.full((len(images), len(model.prototypes)), -torch.inf)
-        self.clear_window()
-        self._clock = self._begun = time.monotonic()
-        self._should_stop: Callable[[], bool] = lambda: False
+        self.clock = StageClock(recipe.time_budget)
+        self.batches = Batches(len(images), recipe.batch_size, generator)
+        self.search = Search(model, len(images), recipe.n_candidates, recipe.full_every)
+        self.optimizer = ModelOptimizer(
+            model, recipe.prototype_learning_rate, recipe.learning_rate, recipe.weight_decay
+        )
+        self.population = Population(
+            images, model, aligner, self.optimizer, self.search, self.history, generator
+        )
+        self.held: Tensor | None = None
+        self.stage = self.step = self.stage_step = self.opened = 0
+        self.stopped = False
+        self._callbacks: Callback = Callbacks(())
+        self._clear_window()
 
-    def run(
-        self,
-        should_stop: Callable[[], bool] = lambda: False,
-        after_window: Callable[["Trainer"], None] = lambda trainer: None,
-    ) -> bool:
+    @property
+    def finished(self) -> bool:
+        """Whether all stages are over."""
+        return self.stage == len(self.recipe.stages)
+
+    def run(self, callbacks: Sequence[Callback] = ()) -> bool:
         """Train to the end, or until told to stop; return whether it came to the end."""
+        self._callbacks = Callbacks(callbacks)
+        self.stopped = False
         self.model.train()
-        self._should_stop = should_stop
-        self._begun = time.monotonic()
+        self.clock.start()
         while not self.finished:
             if self.stage_step == 0:
                 self._open_stage()
-            left = self.recipe.stages[self.stage].max_steps - self.stage_step
-            for _ in range(min(WINDOW, left)):
-                if should_stop():
-                    return False
-                self._step()
-                if self._is_out_of_time():
-                    break
-            self._close_window()
+            if not self._run_window():
+                return False
             if self._stage_is_over():
                 self._close_stage()
-            after_window(self)
+                self._callbacks.on_stage_end(self)
+            else:
+                self._callbacks.on_window_end(self)
         return True
 
-    def enter_stage(self) -> None:
-        """Set what depends on the stage that is under way."""
-        stage = self.recipe.stages[self.stage]
-        self.resize(*(size // stage.coarse for size in self.images.shape[2:]))
-        self.model.n_active = stage.n_active
-        rates = (self.recipe.prototype_learning_rate, self.recipe.learning_rate)
-        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
-            group["lr"] = rate * stage.rate
-        self.clear_window()
+    def stop(self) -> None:
+        """End before the next step."""
+        self.stopped = True
+
+    def summary(self) -> str:
+        """Return the last stage and the lowest loss in it."""
+        return f"{self.history.stage[-1]}: loss {self.history.loss[-1].min():.5f}"
 
     def conclude(self) -> None:
         """Keep the best restart only, whatever stage the training is in."""
-        if self._counted:
+        if self.tally.n_steps:
             self._note_window(reassigned=0)
-        self._keep_best(1)
-        self.resize(*self.images.shape[2:])
+        self.population.keep_best(1)
+        self._clear_window()
+        self.population.resize(*self.images.shape[2:])
 
-    def resize(self, height: int, width: int) -> None:
-        """Go over to images of another size."""
-        if self.scaled.shape[2:] != (height, width):
-            self.scaled = resize_images(self.images, height, width)
-        if self.model.prototypes.shape[2:] != (height, width):
-            self._renew(self.model.resize(height, width))
+    def state_dict(self) -> dict[str, Any]:
+        """Return everything that decides how the training goes on after a window."""
+        return {
+            "counts": {name: getattr(self, name) for name in _COUNTS},
+            "n_active": self.model.n_active,
+            "model": dict(self.model.state_dict()),
+            "optimizer": self.optimizer.state_dict(),
+            "aligner": self.aligner.state_dict(),
+            "reviewer": None if self.reviewer is None else dict(self.reviewer.state_dict()),
+            "held": self.held,
+            "batches": self.batches.state_dict(),
+            "memory": self.search.memory,
+            "history": self.history.state_dict(),
+            "generator": self.generator.get_state(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from what `state_dict` returned for a trainer that was set up alike."""
+        for name in _COUNTS:
+            setattr(self, name, int(state["counts"][name]))
+        if not 0 <= self.stage <= len(self.recipe.stages):
+            raise ValueError(f"it has a stage {self.stage} that does not exist")
+        if self.stage_step > 0:
+            self.clock.open_stage(self._current.share)
+            self._enter_stage()
+        self.model.n_active = int(state["n_active"])
+        self.population.resize(*state["model"]["prototypes"].shape[2:])
+        load_model(self.model, state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.aligner.load_state_dict(state["aligner"], self.images.device)
+        if self.reviewer is not None:
+            self.reviewer.load_state_dict(state["reviewer"])
+        self.held = state["held"]
+        self.batches.load_state_dict(state["batches"])
+        self.search.memory = state["memory"]
+        self.history.load_state_dict(state["history"])
+        self.generator.set_state(state["generator"])
+        self._clear_window()
+
+    @property
+    def _current(self) -> Stage:
+        return self.recipe.stages[self.stage]
 
     def _open_stage(self) -> None:
-        self._clock = time.monotonic()
-        self._keep_best(self.recipe.stages[self.stage].n_restarts)
-        self.enter_stage()
-        if self.recipe.stages[self.stage].reviewed and not self._is_behind():
+        self.clock.open_stage(self._current.share)
+        self.population.keep_best(self._current.n_restarts)
+        self._enter_stage()
+        # A review looks at all images, however little time there is.
+        planned = sum(stage.share for stage in self.recipe.stages[: self.stage + 1])
+        if self._current.reviewed and not self.clock.is_behind(planned):
             self.held = self._review()
-        self.queue, self.passes = self.queue[:0], 0
+        self.batches.restart()
         self._take_snapshot()
         self.opened = len(self.history.loss)
+
+    def _enter_stage(self) -> None:
+        """Set what depends on the stage that is under way."""
+        self.population.resize(*(size // self._current.coarse for size in self.images.shape[2:]))
+        self.model.n_active = self._current.n_active
+        self.optimizer.scale_rates(self._current.rate)
+        self._clear_window()
+
+    def _close_stage(self) -> None:
+        self._take_snapshot()
+        self.held = None
+        self.stage += 1
+        self.stage_step = 0
 
     def _review(self) -> Tensor:
         """Return the clusters to which a network gives the images that learns to recognise them."""
@@ -195,28 +209,25 @@ class Trainer:
         self.model.eval()
         labels, n_changed = review(
             self.reviewer, self.model, self.aligner, self.images,
-            n_steps=self.recipe.stages[self.stage].max_steps,
+            n_steps=self._current.max_steps,
             # Two at least: the statistics of a single image are none.
             batch_size=min(max(2, self.recipe.batch_size), len(self.images)),
             least=self.recipe.tiny * len(self.images) / self.model.n_clusters,
             generator=self.generator,
-            # Half of the stage's time is for the steps after it.
-            progress=lambda: 1.0 if self._should_stop() else 2 * self._time_taken(),
+            progress=self._review_progress,
         )  # fmt: skip
         self.model.train()
         torch.set_num_threads(1)
         self.history.n_changed.append(n_changed)
         return labels.cpu()
 
-    def _close_stage(self) -> None:
-        self._take_snapshot()
-        self.held = None
-        self.stage += 1
-        self.stage_step = 0
-        self.finished = self.stage == len(self.recipe.stages)
+    def _review_progress(self) -> float:
+        """Return how much of its time a review has had: half of the stage's is for the rest."""
+        self._callbacks.on_step_begin(self)
+        return 1.0 if self.stopped else 2 * self.clock.taken()
 
     def _stage_is_over(self) -> bool:
-        if self.stage_step >= self.recipe.stages[self.stage].max_steps or self._is_out_of_time():
+        if self.stage_step >= self._current.max_steps or self.clock.is_over():
             return True
         if self.held is not None:
             return False
@@ -228,27 +239,22 @@ class Trainer:
         before, after = best[:_PATIENCE].mean(), best[_PATIENCE:].mean()
         return bool(before - after < _TOLERANCE * before.abs())
 
-    def _is_behind(self) -> bool:
-        """Return whether the time of this stage is over before it begins.
-
-        A review looks at all images, however little time there is.
-        """
-        budget, stages = self.recipe.time_budget, self.recipe.stages[: self.stage + 1]
-        planned = sum(stage.share for stage in stages)
-        return budget is not None and time.monotonic() - self._begun > budget * planned
-
-    def _is_out_of_time(self) -> bool:
-        return self._time_taken() > 1
-
-    def _time_taken(self) -> float:
-        """Return how much of the stage's time is over, if there is a limit."""
-        budget, share = self.recipe.time_budget, self.recipe.stages[self.stage].share
-        return 0.0 if budget is None else (time.monotonic() - self._clock) / (budget * share)
+    def _run_window(self) -> bool:
+        """Make the steps of a window; return whether nobody has said stop."""
+        for _ in range(min(WINDOW, self._current.max_steps - self.stage_step)):
+            self._callbacks.on_step_begin(self)
+            if self.stopped:
+                return False
+            self._step()
+            if self.clock.is_over():
+                break
+        self._close_window()
+        return True
 
     def _step(self) -> None:
-        rows = self._next_batch()
+        rows = self.batches.draw()
         parameters = self.aligner(self.model, self.images[rows], rows)
-        x = self.scaled[rows]
+        x = self.population.scaled[rows]
         weights, value = self._assign(x, rows, [values.detach() for values in parameters])
         flat = weights.flatten(1)
         b, g = flat.nonzero(as_tuple=True)
@@ -256,23 +262,10 @@ class Trainer:
         loss = (pairs * flat[b, g].to(pairs.device)).sum() / len(rows)
         if not torch.isfinite(loss):
             raise DivergedError(_DIVERGED.format("is no number any more", self.step))
-        self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        self.optimizer.step()
-        self._losses += loss.item() if value is None else value.mean(dim=0)
-        self._shares += weights.mean(dim=0)
-        self._counted += 1
+        self.optimizer.minimise(loss)
+        self.tally.add(loss.item() if value is None else value.mean(dim=0), weights.mean(dim=0))
         self.step += 1
         self.stage_step += 1
-
-    def _next_batch(self) -> Tensor:
-        size = min(self.recipe.batch_size, len(self.images))
-        if len(self.queue) < size:
-            more = torch.randperm(len(self.images), generator=self.generator)
-            self.queue = torch.cat([self.queue, more])
-            self.passes += 1
-        batch, self.queue = self.queue[:size], self.queue[size:]
-        return batch
 
     @torch.no_grad()
     def _assign(
@@ -282,160 +275,42 @@ class Trainer:
         n_clusters = self.model.n_clusters
         if self.held is not None:
             return one_hot(self.held[rows], n_clusters)[:, None].float(), None
-        energies = self._search(x, rows, parameters).view(len(rows), -1, n_clusters)
-        return self.model.objective.assign(energies)
+        energies = self.search.energies(x, rows, parameters, self.batches.passes)
+        return self.model.objective.assign(energies.view(len(rows), -1, n_clusters))
 
-    def _search(self, x: Tensor, rows: Tensor, parameters: Sequence[Tensor]) -> Tensor:
-        """Return the energies of all pairs; of the promising ones only in most passes."""
-        n_clusters, n_candidates = self.model.n_clusters, self.recipe.n_candidates
-        full = self.passes % self.recipe.full_every == 1
-        if full or n_clusters <= n_candidates + 1 or not parameters:
-            energies = self.model.energies(x, parameters).cpu()
-            self.memory[rows] = energies
-            return energies
-        known = self.memory[rows].view(len(rows), -1, n_clusters)
-        nearest = known.topk(n_candidates, dim=-1, largest=False).indices
-        first = n_clusters * torch.arange(known.shape[1])[:, None]
-        g = (nearest + first).flatten()
-        b = torch.arange(len(rows)).repeat_interleave(known.shape[1] * n_candidates)
-        found = self.model.pair_energies(x, parameters, b, g).cpu()
-        self.memory[rows[b], g] = found
-        energies = torch.full((len(rows), known.shape[1] * n_clusters), torch.inf)
-        energies[b, g] = found
-        return energies
-
-    def clear_window(self) -> None:
+    def _clear_window(self) -> None:
         """Start to count losses and shares anew."""
-        n_restarts = self.model.n_restarts
-        self._counted = 0
-        self._losses = torch.zeros(n_restarts)
-        self._shares = torch.zeros(n_restarts, self.model.n_clusters)
+        self.tally = Tally(self.model.n_restarts, self.model.n_clusters)
 
     def _close_window(self) -> None:
-        if self._losses.min() > _EXPLODED * self._counted:
+        if self.tally.losses.min() > _EXPLODED * self.tally.n_steps:
             raise DivergedError(_DIVERGED.format("has exploded", self.step))
+        self._note_window(self._refill())
+        if self._time_to_evolve():
+            self.population.evolve((len(self.history.loss) - self.opened) // _ROUND)
+        self._clear_window()
+
+    def _refill(self) -> int:
+        """Let tiny clusters start again, if there is a point in it; return how many did."""
         # Too late in the last stage, and few steps do not tell which clusters are tiny.
         last = self.stage == len(self.recipe.stages) - 1
-        leave = last or self.held is not None or self._is_out_of_time()
-        self._note_window(reassigned=0 if leave else self._refill(self._shares / self._counted))
-        if self._time_to_evolve():
-            self._evolve()
-        self.clear_window()
+        if last or self.held is not None or self.clock.is_over():
+            return 0
+        shares = self.tally.shares / self.tally.n_steps
+        return self.population.refill(shares, self.recipe.tiny / self.model.n_clusters)
 
     def _note_window(self, reassigned: int) -> None:
-        history = self.history
-        history.step.append(self.step)
-        history.stage.append(self.recipe.stages[self.stage].name)
-        history.loss.append(self._losses / self._counted)
-        history.shares.append(self._shares / self._counted)
-        history.n_restarts.append(self.model.n_restarts)
-        history.reassigned.append(reassigned)
-
-    def _refill(self, shares: Tensor) -> int:
-        """Let each tiny cluster share the largest one's images; return how many did."""
-        n_clusters = self.model.n_clusters
-        source = torch.arange(len(self.model.prototypes))
-        disturbed = set()
-        for r, c in (shares < self.recipe.tiny / n_clusters).nonzero().tolist():
-            largest = r * n_clusters + int(shares[r].argmax())
-            source[r * n_clusters + c] = largest
-            disturbed |= {largest, r * n_clusters + c}
-        count = int((source != torch.arange(len(source))).sum())
-        if count:
-            self._take(source)
-            rows = torch.tensor(sorted(disturbed))
-            noise = torch.randn(len(rows), *self.model.prototypes.shape[1:],
-                                generator=self.generator)  # fmt: skip
-            self.model.prototypes.data[rows] += _NOISE * noise.to(self.images.device)
-        return count
-
-    def _keep_best(self, n_restarts: int) -> None:
-        if n_restarts < self.model.n_restarts:
-            self._take_restarts(self._ranking()[:n_restarts])
-            self.clear_window()
+        self.history.note(self.step, self._current.name, self.tally, reassigned)
 
     def _time_to_evolve(self) -> bool:
         """Return whether a round is over, and there is time for another in this stage."""
-        stage = self.recipe.stages[self.stage]
         n_windows = len(self.history.loss) - self.opened
         return (
-            stage.evolves
+            self._current.evolves
             and n_windows % _ROUND == 0
-            and self.stage_step + _ROUND * WINDOW <= stage.max_steps
+            and self.stage_step + _ROUND * WINDOW <= self._current.max_steps
             and not self._stage_is_over()
         )
-
-    def _evolve(self) -> None:
-        """Let copies of the best, with one cluster moved, take the place of the other restarts.
-
-        Copies and originals go on side by side on the same batches, and the lower loss tells next
-        time which was right: random swaps with an acceptance test. Half of the restarts stay after
-        the first round, a quarter after the second, and so on.
-        """
-        ranking = self._ranking()
-        n_rounds = (len(self.history.loss) - self.opened) // _ROUND
-        n_kept = max(1, len(ranking) >> n_rounds)
-        self._take_restarts(ranking[torch.arange(len(ranking)) % n_kept])
-        for r in range(n_kept, len(ranking)):
-            self._swap(r)
-
-    def _swap(self, restart: int) -> None:
-        """Move the cluster that is missed least to an image that is matched badly."""
-        n_clusters = self.model.n_clusters
-        first = restart * n_clusters
-        move = choose_move(self.memory[:, first : first + n_clusters], self.generator)
-        if move is None:
-            return
-        moved, owner, row = first + move.cluster, first + move.owner, move.row
-        source = torch.arange(len(self.model.prototypes))
-        source[moved] = owner
-        self._take(source)
-        x, full = self.scaled[row : row + 1], self.images[row : row + 1]
-        self.model.prototypes.data[moved] = unwarped(self.model, self.aligner, x, full, moved)
-        self.memory[:, moved] = -torch.inf
-
-    @torch.no_grad()
-    def _ranking(self) -> Tensor:
-        """Return the restarts, the one with the lowest loss first, on images from everywhere."""
-        self.model.eval()
-        n_samples = len(self.images)
-        rows = torch.linspace(0, n_samples - 1, min(n_samples, _JURY)).long()
-        values = []
-        for part in rows.split(_PART):
-            parameters = self.aligner(self.model, self.images[part], part)
-            energies = self.model.energies(self.scaled[part], parameters)
-            by_restart = energies.view(len(part), -1, self.model.n_clusters)
-            values.append(self.model.objective.assign(by_restart)[1].cpu())
-        self.model.train()
-        return torch.cat(values).mean(dim=0).argsort(stable=True)
-
-    def _take_restarts(self, index: Tensor) -> None:
-        n_clusters = self.model.n_clusters
-        self._take((index[:, None] * n_clusters + torch.arange(n_clusters)).flatten())
-        history = self.history
-        history.loss = [loss[index] for loss in history.loss]
-        history.shares = [shares[index] for shares in history.shares]
-        history.snapshots = [snapshot[index] for snapshot in history.snapshots]
-
-    def _take(self, index: Tensor) -> None:
-        """Let prototype i be what prototype ``index[i]`` was, with all that belongs to it."""
-        before = dict(self.optimizer.state)
-        renewal = self.model.take(index)
-        self._renew(renewal)
-        for old, new in renewal.items():
-            if state := before.get(old):
-                kept = {name: state[name][index] for name in ("exp_avg", "exp_avg_sq")}
-                self.optimizer.state[new] = {**state, **kept}
-        self.memory = self.memory[:, index]
-        if isinstance(self.aligner, OptimisedAlignment):
-            self.aligner.take(index)
-
-    def _renew(self, renewal: Renewal) -> None:
-        """Go over to new parameters, of which nothing is known yet."""
-        for group in self.optimizer.param_groups:
-            group["params"] = [renewal.get(one, one) for one in group["params"]]
-        for old in renewal:
-            self.optimizer.state.pop(old, None)
 
     def _take_snapshot(self) -> None:
         prototypes = resize_images(self.model.prototypes.detach(), *self.images.shape[2:])
