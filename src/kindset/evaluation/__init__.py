@@ -24,6 +24,10 @@ from kindset.evaluation._indices import (
     s_dbw,
     silhouette,
 )
+from kindset.evaluation._neighbour_information import (
+    NeighbourInformation,
+    neighbour_information,
+)
 from kindset.evaluation._registry import INDICES, Index
 from kindset.evaluation._score_matrix import score_matrix
 from kindset.evaluation._warnings import EvidenceWarning
@@ -35,6 +39,7 @@ __all__ = [
     "CorrelationGraphDisplay",
     "EvidenceWarning",
     "Index",
+    "NeighbourInformation",
     "RankingDisplay",
     "ScoreHeatmapDisplay",
     "SpacesDisplay",
@@ -51,6 +56,7 @@ __all__ = [
     "label_wasserstein",
     "match_labels",
     "matched_f1",
+    "neighbour_information",
     "normalized_mutual_info",
     "s_dbw",
     "score_matrix",
