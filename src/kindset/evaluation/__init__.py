@@ -1,6 +1,7 @@
 """Validity indices, external measures and adaptive evaluation of clusterings."""
 
 from kindset.evaluation._adaptive import AdaptiveEvaluation
+from kindset.evaluation._agreement import Agreement, agreement, families
 from kindset.evaluation._dip import dip_statistic, dip_test
 from kindset.evaluation._display_assignment import AssignmentDisplay
 from kindset.evaluation._display_graph import CorrelationGraphDisplay
@@ -35,6 +36,7 @@ from kindset.evaluation._warnings import EvidenceWarning
 __all__ = [
     "INDICES",
     "AdaptiveEvaluation",
+    "Agreement",
     "AssignmentDisplay",
     "CorrelationGraphDisplay",
     "EvidenceWarning",
@@ -44,6 +46,7 @@ __all__ = [
     "ScoreHeatmapDisplay",
     "SpacesDisplay",
     "adjusted_rand",
+    "agreement",
     "c_index",
     "calinski_harabasz",
     "cd_bw",
@@ -53,6 +56,7 @@ __all__ = [
     "dip_statistic",
     "dip_test",
     "dunn",
+    "families",
     "label_wasserstein",
     "match_labels",
     "matched_f1",

@@ -1,4 +1,4 @@
-"""Excess neighbour information (ENI): does a point's cluster tell its neighbours' clusters?
+"""Excess neighbour information (ENI): what a point's cluster tells about its neighbours.
 
 A good partition keeps neighbours together in every space, more than a cut of a structureless cloud
 of the same shape would. The excess is measured in each space, and the spaces are weighted by how
@@ -168,7 +168,9 @@ def space_weights(
     return weights / total if total > 0 else np.full(len(q), 1.0 / len(q))
 
 
-def _check_owners(owners: Sequence[int] | None, n_partitions: int, n_spaces: int) -> NDArray[np.intp]:
+def _check_owners(
+    owners: Sequence[int] | None, n_partitions: int, n_spaces: int
+) -> NDArray[np.intp]:
     if owners is None:
         return np.full(n_partitions, -1, dtype=np.intp)
     array = np.asarray(owners)
@@ -259,8 +261,8 @@ def neighbour_information(
     -----
     Neighbours in the data are exact. In a cloud of more than 2,000 points they are looked up for
     enough points to keep the sampling bias of the information below 0.02 nats, among all points.
-    From 10,000 points on, k-means takes its centres from the first 10,000 and assigns all. The
-    effect on the result is contained in `null_std_error`.
+    k-means starts there on 100 points per cluster, at least 2,000, and takes five steps on all.
+    `null_std_error` contains the sampling error.
 
     Examples
     --------
@@ -362,7 +364,6 @@ def _measure_spaces(
         )
         curves = dict(zip(clouds, run(null_jobs, "Structureless clouds", len(clouds)), strict=True))
     by_space = [
-        np.stack([curves[space.widths, seed].at(entropies) for seed in seeds])
-        for space in measured
+        np.stack([curves[space.widths, seed].at(entropies) for seed in seeds]) for space in measured
     ]
     return measured, by_space

@@ -17,8 +17,11 @@ from kindset.evaluation._small_k_means import assign, k_means_centres
 # Numbers of clusters of the cuts, about a factor 1.47 apart.
 _CUTS = (2, 3, 4, 6, 9, 13, 19, 28, 41, 60, 88, 129, 190, 280)
 _MAX_WIDTH = 120
-# k-means takes its centres from at most this many points, and assigns all.
-_MAX_FIT = 10_000
+# In a large cloud k-means starts on a sample: this many points per cluster, at least so many. Some
+# steps on all points follow, because a partition fits the points best that it was made from.
+_FIT_PER_CLUSTER = 100
+_MIN_FIT = 2_000
+_POLISH = 5
 # Points of a cloud whose neighbours are looked up: at least so many, and so many that the bias of
 # the information is below a limit in nats.
 _MIN_QUERIES = 2_000
@@ -72,14 +75,23 @@ def _cuts(
     for n_clusters in _CUTS:
         if n_clusters > max(n // 3, 2):
             break
-        centres = k_means_centres(cloud[:_MAX_FIT], n_clusters)
-        labels = np.zeros(n, dtype=np.int32)
-        assign(cloud, centres, labels)
+        labels = _k_means_labels(cloud, n_clusters)
         entropy = label_entropy(labels)
         cuts.append((n_clusters, labels, entropy))
         if entropy >= max_entropy:
             break
     return cuts
+
+
+def _k_means_labels(cloud: NDArray[np.float64], n_clusters: int) -> NDArray[np.int32]:
+    """Cut a cloud once."""
+    step = max(len(cloud) // max(_MIN_FIT, _FIT_PER_CLUSTER * n_clusters), 1)
+    centres = k_means_centres(cloud[::step], n_clusters)
+    if step > 1:
+        centres = k_means_centres(cloud, n_clusters, given=centres, max_iter=_POLISH)
+    labels = np.zeros(len(cloud), dtype=np.int32)
+    assign(cloud, centres, labels)
+    return labels
 
 
 def null_curve(
