@@ -1,6 +1,7 @@
 """Validity indices, external measures and adaptive evaluation of clusterings."""
 
 from kindset.evaluation._adaptive import AdaptiveEvaluation
+from kindset.evaluation._agreement import Agreement, agreement, families
 from kindset.evaluation._bootstrap import rank_intervals, ranks_of
 from kindset.evaluation._dip import dip_statistic, dip_test
 from kindset.evaluation._display_assignment import AssignmentDisplay
@@ -28,6 +29,10 @@ from kindset.evaluation._indices import (
 )
 from kindset.evaluation._known import COVERED, KNOWN_MEASURES, known_measures
 from kindset.evaluation._labels import NOISE_CHOICES, Noise, check_noise, encode_labels
+from kindset.evaluation._neighbour_information import (
+    NeighbourInformation,
+    neighbour_information,
+)
 from kindset.evaluation._registry import INDICES, Index, get_index
 from kindset.evaluation._score_matrix import score_matrix
 from kindset.evaluation._spaces import METRICS, Metric, check_metric
@@ -40,16 +45,19 @@ __all__ = [
     "METRICS",
     "NOISE_CHOICES",
     "AdaptiveEvaluation",
+    "Agreement",
     "AssignmentDisplay",
     "CorrelationGraphDisplay",
     "EvidenceWarning",
     "Index",
     "Metric",
+    "NeighbourInformation",
     "Noise",
     "RankingDisplay",
     "ScoreHeatmapDisplay",
     "SpacesDisplay",
     "adjusted_rand",
+    "agreement",
     "c_index",
     "calinski_harabasz",
     "cd_bw",
@@ -63,12 +71,14 @@ __all__ = [
     "dip_test",
     "dunn",
     "encode_labels",
+    "families",
     "get_index",
     "group_order",
     "known_measures",
     "label_wasserstein",
     "match_labels",
     "matched_f1",
+    "neighbour_information",
     "normalized_mutual_info",
     "project",
     "rank_intervals",
