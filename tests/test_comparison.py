@@ -20,7 +20,7 @@ from kindset.comparison import (
     correlation,
     known_measures,
 )
-from kindset.evaluation import NOISE_CHOICES, AdaptiveEvaluation, score_matrix
+from kindset.evaluation import AdaptiveEvaluation, score_matrix
 from kindset.exceptions import InputError
 from kindset.runs import Run, Source, fingerprint
 
@@ -244,7 +244,6 @@ class TestNoise:
         with pytest.raises(InputError, match="noise='keep' is unknown"):
             compare_runs(RUNS, noise="keep")
 
-    @pytest.mark.skipif("penalise" not in NOISE_CHOICES, reason="evaluation has no such rule yet")
     def test_by_default_a_run_pays_for_what_it_leaves_out(self):
         runs = with_noise(1 / 3)
         assert DEFAULT_NOISE == "penalise"

@@ -128,7 +128,7 @@ def patient_streams() -> Iterator[None]:
     for stream in before:
         if hasattr(stream, "reconfigure") and "utf" not in (stream.encoding or "").lower():
             stream.reconfigure(errors="backslashreplace")
-    sys.stdout, sys.stderr = _Pipe(sys.stdout), _Pipe(sys.stderr)  # type: ignore[assignment]
+    sys.stdout, sys.stderr = _Pipe(sys.stdout), _Pipe(sys.stderr)
     try:
         yield
         sys.stdout.flush()

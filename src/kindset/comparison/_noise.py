@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from kindset.evaluation import NOISE_CHOICES, Noise, check_noise
+from kindset.evaluation import Noise
 from kindset.runs import Run
 
-DEFAULT_NOISE: Noise = check_noise("penalise" if "penalise" in NOISE_CHOICES else "drop")
+DEFAULT_NOISE: Noise = "penalise"
 """How runs with samples labelled -1 are scored, unless a user chooses otherwise."""
 
 LOW_COVERAGE = 0.8

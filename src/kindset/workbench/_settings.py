@@ -133,7 +133,7 @@ def _check_number(k: Any) -> int | tuple[int, ...] | None:
     if (
         not numbers
         or isinstance(k, str)
-        or not all(isinstance(number, Integral) and number >= 1 for number in numbers)
+        or not all(isinstance(number, Integral) and int(number) >= 1 for number in numbers)
     ):
         raise InputError(
             f"`k` takes a number of clusters such as 4, or a range such as 2:8, not {k!r}.",
@@ -247,7 +247,7 @@ def grid(
     spaces = [embeddings] if embeddings is None or isinstance(embeddings, str) else embeddings
     drawn = [seeds] if isinstance(seeds, Integral) else list(seeds)  # type: ignore[arg-type]
     return [
-        Setting(name, number, int(seed), space, chosen, scale, criterion)  # type: ignore[arg-type]
+        Setting(name, number, int(seed), space, chosen, scale, criterion)
         for name in names
         for number in _numbers_for(name, k)
         for space in spaces

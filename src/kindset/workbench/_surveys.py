@@ -147,7 +147,7 @@ def _figures(fit: SurveyFit) -> dict[str, Any]:
     if fit.selection is not None:
         figures["selection"] = partial(_draw_selection, fit.selection)
     if fit.data.labels is not None:
-        figures["assignment"] = partial(_draw_assignment, fit)
+        figures["assignment"] = partial(_draw_assignment, fit.data.labels, fit.model)
     return figures
 
 
@@ -165,6 +165,6 @@ def _draw_selection(selection: ComponentSelection) -> Any:
     return SelectionDisplay(selection).plot().figure_
 
 
-def _draw_assignment(fit: SurveyFit) -> Any:
-    display = AssignmentDisplay.from_predictions(fit.data.labels, fit.model.labels_ + 1)
+def _draw_assignment(labels: "pd.Series[Any]", model: OrdinalMixture) -> Any:
+    display = AssignmentDisplay.from_predictions(labels, model.labels_ + 1)
     return display.plot().figure_
