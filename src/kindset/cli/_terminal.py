@@ -9,10 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import typer
-from rich.console import Console
-from rich.markup import escape
-
 from kindset.exceptions import Interrupted
 
 OPTIONS = {
@@ -52,6 +48,9 @@ def shown(text: str) -> str:
 
 def say(sentence: str, *, mark: str, style: str) -> None:
     """Print one sentence on standard error behind a mark."""
+    from rich.console import Console
+    from rich.markup import escape
+
     words = escape(shown(as_options(sentence)))
     Console(stderr=True, highlight=False).print(f"[{style}]{mark}[/] {words}", soft_wrap=True)
 
@@ -85,6 +84,8 @@ def logged_lines(*, err: bool = True) -> Iterator[None]:
     try:
         yield
     except Interrupted as interrupt:
+        import typer
+
         echo(str(interrupt), err=err)
         raise typer.Exit(130) from None
     finally:
