@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from report_runs import image_run, merging_run, survey_run
+from report_runs import aligned_run, image_run, merging_run, survey_run
 from scipy.cluster.hierarchy import linkage
 
 from kindset.evaluation import AdaptiveEvaluation, EvidenceWarning
@@ -22,7 +22,7 @@ from kindset.report._comparison_charts import (
 )
 from kindset.report._merging import MergingSummary
 from kindset.report._part_charts import answer_colour, selection_chart
-from kindset.report._sections import read_parts
+from kindset.report._sections import show_parts
 from kindset.report._sprites import _mosaic, make_sheet
 from kindset.report._svg import Scale, shorten_apart, tag
 from kindset.report._tree_chart import merge_tree
@@ -63,7 +63,7 @@ def test_there_is_no_half_a_segment(n):
     survey = survey_run("god", 3)
     path = [{"n_components": k, "icl": 100.0 + k} for k in range(1, n + 1)]
     told = {**survey.details["survey"], "selection": {"criterion": "icl", "path": path}}
-    parts, _ = read_parts(replace(survey, details={"survey": told}))
+    parts, _ = show_parts(replace(survey, details={"survey": told}))
     drawn = parse(selection_chart(parts["survey"]))
     ticks = [e.text for e in drawn.iter("text") if e.get("y") == "226"]
     assert ticks
@@ -180,7 +180,7 @@ def test_merges_beyond_the_groups_are_grey():
 
 
 def test_merging_of_a_run_is_drawn():
-    part = read_parts(merging_run())[0]["merging"]
+    part = show_parts(merging_run())[0]["merging"]
     colours = {e.get("class") for e in parse(merge_tree(part)).iter("path")}
     assert len(colours) > 5
 
@@ -200,14 +200,16 @@ def test_mosaic():
 
 
 def test_a_sheet_holds_what_fits():
-    images = read_parts(image_run())[0]["images"]
+    images = show_parts(image_run())[0]["images"]
     whole, sheet = make_sheet(images, 10**7)
-    assert len(whole.samples) == 140
+    assert len(whole.samples) == 120
     assert sheet.first_sample == 10
-    assert sheet.first_aligned == 150
+    assert sheet.first_aligned is None
+    _, with_aligned = make_sheet(show_parts(aligned_run())[0]["images"], 10**7)
+    assert with_aligned.first_aligned == 3 + len(aligned_run().exhibits["samples"])
     assert sheet.place(sheet.columns + 2) == (2, 1)
     fewer, small = make_sheet(images, 15_000)
-    assert 0 < len(fewer.samples) < 140
+    assert 0 < len(fewer.samples) < 120
     assert len(small.uri) <= 15_000
     least, _ = make_sheet(images, 10)
     assert least.samples == []
@@ -218,7 +220,7 @@ def test_pictures_of_any_shape(shape):
     rng = np.random.default_rng(0)
     noise = rng.integers(0, 256, size=(10, *shape), dtype=np.uint8)
     images = replace(
-        read_parts(image_run(10, 0))[0]["images"].thinned(1, keep_aligned=False), prototypes=noise
+        show_parts(image_run(10, 0))[0]["images"].thinned(1, keep_aligned=False), prototypes=noise
     )
     images = replace(images, pictures=np.resize(noise, (20, *shape)))
     _, sheet = make_sheet(images, 100_000)

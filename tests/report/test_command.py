@@ -140,7 +140,9 @@ def ranking(kindset, folder, *options):
     code, _, err = kindset("report", "runs", "--force", "--index", "silhouette", *options)
     assert code == 0, err
     page = (folder / "report.html").read_text()
-    return re.findall(r'data-value="([-\d.]+)"', page) if "Ranking by" in page else None
+    return (
+        re.findall(r'class="number" data-value="([-\d.]+)"', page) if "Ranking by" in page else None
+    )
 
 
 def test_metric_and_noise_are_those_of_compare(kindset, folder):

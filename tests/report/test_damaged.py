@@ -10,7 +10,7 @@ from report_runs import feature_run, image_run, merging_run, survey_run
 
 from kindset.report import write_report
 from kindset.report._page import render
-from kindset.report._sections import read_parts
+from kindset.report._sections import show_parts
 from kindset.report._summary import Ranking, summarise
 from kindset.runs import Fingerprint, Run
 
@@ -90,24 +90,24 @@ def test_any_field_may_be_wrong(fields):
         (survey_run, "survey", ("survey", "typical"), "nobody", "typical is not a list"),
         (survey_run, "survey", ("survey",), [1], "survey is not an object"),
         (image_run, "images", ("images", "distances"), [[1.0]], "distances has 1 elements"),
-        (merging_run, "merging", ("unmasking", "n_cells"), 5, "50 merges of 5 cells"),
+        (merging_run, "merging", ("unmasking", "n_cells"), 5, "59 merges of 5 cells"),
         (feature_run, "features", ("features", "clusters", 0, "top", 0, "z"), float("nan"),
          "z is not a finite number"),
     ],
 )  # fmt: skip
 def test_what_is_left_out_and_why(make, section, where, value, reason):
     run = make()
-    parts, notes = read_parts(replace(run, details=replaced(run.details, where, value)))
+    parts, notes = show_parts(replace(run, details=replaced(run.details, where, value)))
     assert section not in parts
     assert reason in notes[0]
-    assert section in read_parts(run)[0]
+    assert section in show_parts(run)[0]
 
 
 def test_a_tree_that_is_none():
     run = merging_run()
     tree = run.exhibits["merge_tree"].copy()
     tree[3, 0] = tree[2, 0]
-    _, notes = read_parts(replace(run, exhibits={"merge_tree": tree}))
+    _, notes = show_parts(replace(run, exhibits={"merge_tree": tree}))
     assert "row 3 of merge_tree joins what is not there" in notes[0]
 
 

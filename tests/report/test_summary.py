@@ -1,5 +1,6 @@
 """What a report says about runs, before anything is drawn."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -8,11 +9,12 @@ import pytest
 from report_runs import feature_run, image_run, merging_run, survey_run
 from sklearn.datasets import load_digits
 
+from kindset.comparison import known_measures
 from kindset.exceptions import InputError
-from kindset.report._images import BORDERLINE, TYPICAL
+from kindset.report._page import render
 from kindset.report._prose import enumerate_words, how_ranked, tell
-from kindset.report._summary import Ranking, group_by_data, in_words, summarise
-from kindset.runs import Run, fingerprint
+from kindset.report._summary import Ranking, in_words, summarise
+from kindset.runs import BORDERLINE, TYPICAL, Run, fingerprint
 
 
 def told(summary):
@@ -34,17 +36,21 @@ def test_runs_are_grouped_by_their_data():
         Run([0, 1, 1, 1], name="a2", data=fingerprint(a)),
         Run([0, 1, 1, 1], name="unknown"),
     ]
-    names = [[run.name for run in group] for group in group_by_data(runs)]
-    assert names == [["a1", "a2"], ["b1"], ["short"], ["unknown"]]
-    names = [[run.name for run in group] for group in group_by_data([runs[0], runs[2], runs[4]])]
-    assert names == [["a1", "unknown"], ["short"]]
+
+    def grouped(runs, **ranking):
+        summaries = summarise(runs, Ranking(**ranking))
+        return [[run.run.name for run in summary.runs] for summary in summaries]
+
+    assert grouped(runs) == [["a1", "a2"], ["b1"], ["short"], ["unknown"]]
+    assert grouped([runs[0], runs[2], runs[4]]) == [["a1", "unknown"], ["short"]]
+    assert grouped(runs, same_rows=True) == [["a1", "b1", "a2", "unknown"], ["short"]]
 
 
 def test_a_run_of_unknown_data_is_named():
     labels, space = blobs()
     runs = [Run(labels, space, name="ours", data=fingerprint(space)), Run(labels, name="theirs")]
     (summary,) = summarise(runs, Ranking())
-    assert any("No record tells the data of theirs" in note for note in summary.notes)
+    assert any("theirs has no data fingerprint" in note for note in summary.notes)
 
 
 def test_the_comparison_decides_which_run_leads():
@@ -168,7 +174,8 @@ def test_the_likelihood_decides_among_mixtures():
     assert summary.lead.run.name == "god-k3"
     words = told(summary)
     assert words["What"].startswith("944 respondents, 6 questions. 944 voters")
-    assert "ICL is 17,100; the next, “god-k2”, has 17,190" in words["Found"]
+    icl, next_icl = (survey_run("god", k).metrics["icl"] for k in (3, 2))
+    assert f"ICL is {icl:,.0f}; the next, “god-k2”, has {next_icl:,.0f}" in words["Found"]
     assert "A second opinion: it is number 2 of 2 by the mean rank of 3" in words["How sure"]
     (by_one,) = summarise(runs, Ranking(["silhouette"]))
     assert "A second opinion: it is number 2 of 2 by Silhouette." in told(by_one)["How sure"]
@@ -198,13 +205,15 @@ def test_known_labels_are_told_and_not_used():
     (without,) = summarise(runs, Ranking())
     (given,) = summarise(runs, Ranking(truth=truth))
     assert [run.run.name for run in without.runs] == [run.run.name for run in given.runs]
-    assert set(without.lead.known) == {"NMI", "ARI"}
-    assert set(given.lead.known) == {"NMI", "ACC", "ARI"}
-    assert given.lead.known["NMI"] == pytest.approx(without.lead.known["NMI"])
+    assert set(without.lead.known) == set(given.lead.known) == {"NMI", "ACC", "ARI"}
+    assert given.lead.known == pytest.approx(without.lead.known)
+    (alone,) = summarise([replace(runs[0], metrics={})], Ranking(truth=truth))
+    measured = {name: runs[0].metrics[name] for name in ("NMI", "ACC", "ARI")}
+    assert alone.lead.known == pytest.approx(measured)
     assert "They were not used" in told(without)["Known labels"]
 
 
-def ranked_with(*known):
+def summary_with(*known):
     """Summarise runs of which the first ranks highest, with these agreements with known labels."""
     labels, space = blobs()
     worse = [np.where(np.arange(60) < 5 * i, (labels + 1) % 3, labels) for i in range(len(known))]
@@ -215,7 +224,74 @@ def ranked_with(*known):
     ]
     (summary,) = summarise(runs, Ranking())
     assert [run.run.name for run in summary.runs] == [run.name for run in runs]
-    return summary.notes
+    return summary
+
+
+def ranked_with(*known):
+    return summary_with(*known).notes
+
+
+@pytest.mark.parametrize(
+    ("known", "end"),
+    [
+        ((0.5, None, None), "reaches NMI 0.50."),
+        ((0.5, 0.4, None), "No other run with known labels has a higher NMI."),
+        ((0.5, 0.4, 0.5), "No other run has a higher NMI."),
+        ((0.5, 0.4, 0.6), "“run 2” has the highest NMI, 0.60."),
+    ],
+)
+def test_a_run_is_called_the_best_only_of_those_that_were_measured(known, end):
+    assert told(summary_with(*known))["Known labels"].endswith(end)
+
+
+def test_known_labels_are_measured_once_for_each_run(monkeypatch):
+    calls = []
+
+    def counted(truth, labels):
+        calls.append(labels)
+        return known_measures(truth, labels)
+
+    monkeypatch.setattr("kindset.comparison._known.known_measures", counted)
+    monkeypatch.setattr("kindset.report._summary.known_measures", counted)
+    runs = [image_run(k, 0) for k in (8, 9, 10, 11)]
+    render(summarise(runs, Ranking(truth=load_digits().target)))
+    assert len(calls) == len(runs)
+
+
+def half_covered():
+    """Three runs of which one leaves out most samples and is right about the rest."""
+    labels, space = blobs()
+    some = np.where(np.arange(60) < 18, labels, -1)
+    mixed = np.where(np.arange(60) < 20, (labels + 1) % 3, labels)
+    runs = [("some", some), ("most", np.where(np.arange(60) < 3, -1, labels)), ("mixed", mixed)]
+    return labels, [Run(partition, space, name=name) for name, partition in runs]
+
+
+def test_known_labels_count_all_samples_and_coverage_is_named():
+    labels, runs = half_covered()
+    (summary,) = summarise(runs, Ranking(truth=labels))
+    some = summary.named("some")
+    assert some.known_covered["NMI"] == pytest.approx(1)
+    assert some.known["NMI"] < 0.8
+    assert summary.has_noise
+    assert summary.named("mixed").known_covered == {}
+    (note,) = [note for note in summary.notes if "some (30% labelled)" in note]
+    assert "most" not in note
+    html = render([summary])
+    assert html.count(">Coverage</button>") == 5
+    assert re.search(r'coverage" data-value="0.3">30%</td>', html)
+    cell = f'{some.known["NMI"]:.2f} <small title="only the samples that the run does not leave'
+    assert cell in html
+    (alone,) = summarise(runs[:1], Ranking(truth=labels))
+    assert alone.notes == ["“some” leaves out 70% of the samples as noise."]
+    assert "On the 30% of the samples that it does not leave out, it" in told(alone)["Known labels"]
+
+
+def test_no_coverage_where_all_samples_are_covered():
+    labels, runs = half_covered()
+    (summary,) = summarise([runs[2], Run(labels, runs[0].space)], Ranking(truth=labels))
+    assert not summary.has_noise
+    assert "Coverage" not in render([summary])
 
 
 def test_known_labels_that_speak_against_the_ranking():
@@ -332,7 +408,7 @@ def test_names_are_told_apart():
 def test_sections():
     survey = summarise([survey_run("god", 3)], Ranking())[0].lead.parts["survey"]
     assert len(survey.segments) == 3
-    assert survey.segments[0].typical[0].probabilities[0] > 0.9
+    assert survey.segments[0].typical[0].probability > 0.9
     best = survey.segments[0].traits[0]
     assert best.share > best.overall
     assert survey.criterion == "icl"
@@ -342,14 +418,16 @@ def test_sections():
 
     images = summarise([image_run()], Ranking())[0].lead.parts["images"]
     assert len(images.members(0, TYPICAL)) == 8
-    assert len(images.members(9, BORDERLINE)) == 6
+    assert len(images.members(9, BORDERLINE)) == 4
     assert sum(images.sizes) == 1797
 
     merging = summarise([merging_run()], Ranking())[0].lead.parts["merging"]
     assert (merging.n_cells, merging.n_groups, merging.n_made) == (60, 10, 50)
+    assert len(merging.merges) == 59
 
     features = summarise([feature_run()], Ranking())[0].lead.parts["features"]
-    assert features.reach == 2
+    top = [one.z for group in features.groups for one in group.top]
+    assert features.reach == max(map(abs, top)) > 0.5
     assert features.groups[0].share == 0.5
 
 

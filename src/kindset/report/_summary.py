@@ -241,7 +241,8 @@ def _known(
     if comparison is None:
         measured = known_measures(truth, run.labels)
     else:
-        measured = {str(name): float(column[run.name]) for name, column in comparison.known.items()}
+        row: Any = comparison.known.loc[run.name]
+        measured = {name: float(row[name]) for name in row.index}
     covered = {name.upper(): measured[f"{name}_covered"] for name in KNOWN_MEASURES}
     known = {name.upper(): measured[name] for name in KNOWN_MEASURES}
     return known, covered if 0 < run.coverage < 1 else {}

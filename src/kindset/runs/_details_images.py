@@ -111,9 +111,7 @@ class ImageDetails(WithArrays):
                 "loss_steps",
                 lambda v, w: listed(v, w, whole, length=len(loss or [])),
             ),
-            flat=whole_numbers(
-                fields.get("flat") or [], "flat", len(fields.get("flat") or []), n
-            ).tolist(),
+            flat=listed(fields.get("flat") or [], "flat", lambda v, w: _place(v, w, n)),
         )
 
     @classmethod
@@ -143,6 +141,13 @@ _PLAIN = ("names", "distances", "loss", "loss_steps", "flat")
 
 def _numbers(value: Any, what: str) -> list[float]:
     return listed(value, what, number)
+
+
+def _place(value: Any, what: str, n: int) -> int:
+    found = whole(value, what)
+    if found >= n:
+        raise InputError(f"{what} is {found}, but there are {n} samples.")
+    return found
 
 
 def _table(n: int, k: int) -> Any:
