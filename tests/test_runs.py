@@ -153,7 +153,7 @@ def test_unknown_model_leaves_nothing_behind(tmp_path):
         ({"labels": [[0, 1], [1, 0]]}, "one label for each point"),
         ({"labels": []}, "one label for each point"),
         ({"labels": [0.5, 1, 2, 3, 4]}, "holds fractions"),
-        ({"labels": list("abcde")}, "whole numbers"),
+        ({"labels": ["a", "b", None, "d", "e"]}, "every point needs a label"),
         ({"space": SPACE[:3]}, "points where 5 are expected"),
         ({"space": SPACE[0]}, "points where 5 are expected"),
         ({"space": np.full((5, 2), np.nan)}, "NaN or infinite"),

@@ -17,7 +17,9 @@ _WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 def as_label_array(labels: ArrayLike, name: str = "labels") -> NDArray[Any]:
     """Return `labels` as a one-dimensional array of numbers or text without missing values.
 
-    Whole numbers that are written as text are numbers, so that "-1" is noise too.
+    This is the one place that says what labels may be: integers, whole floats, text and truth
+    values, in lists, arrays, categoricals or series. Whole numbers that are written as text are
+    numbers, so that "-1" is noise too.
     """
     array = np.asarray(labels)
     if array.ndim == 2 and 1 in array.shape:
@@ -46,9 +48,23 @@ def _from_objects(array: NDArray[Any], name: str) -> NDArray[Any]:
         raise InputError(f"{name} holds missing labels; every point needs a label.")
     if all(isinstance(value, str) for value in array):
         return array.astype(str)
-    if all(isinstance(value, Real) for value in array):
+    if all(isinstance(value, (Real, np.bool_)) for value in array):
         return np.array(array.tolist())
     raise InputError(f"{name} mixes labels of several kinds; give integers or strings.")
+
+
+def as_whole_labels(labels: ArrayLike, name: str = "labels") -> NDArray[np.int64]:
+    """Return `labels` as whole numbers; text and truth values are numbered in sorted order.
+
+    Examples
+    --------
+    >>> as_whole_labels(["pear", "apple", "pear"])
+    array([1, 0, 1])
+    """
+    array = as_label_array(labels, name)
+    if array.dtype.kind in "iuf":
+        return array.astype(np.int64)
+    return np.unique(array, return_inverse=True)[1].astype(np.int64)
 
 
 def check_space(
@@ -61,7 +77,7 @@ def check_space(
     if array.ndim != 2 or array.shape[1] == 0:
         raise InputError(f"{name} has shape {array.shape}; a space is an array (N, d), d ≥ 1.")
     if array.shape[0] < minimum:
-        raise InputError(f"{name} has {array.shape[0]} point(s); at least {minimum} are needed.")
+        raise InputError(f"{name} has {array.shape[0]} point(s); {_at_least(minimum)} needed.")
     if n_samples is not None and array.shape[0] != n_samples:
         raise InputError(f"{name} has {array.shape[0]} points where {n_samples} are expected.")
     if not np.isfinite(array).all():
@@ -70,6 +86,10 @@ def check_space(
             f"{name} holds NaN or infinite values, first in row {row}; drop or fill them."
         )
     return array
+
+
+def _at_least(minimum: int) -> str:
+    return f"at least {minimum} {'is' if minimum == 1 else 'are'}"
 
 
 def check_range(X: NDArray[np.floating], name: str = "X", *, spread: bool = True) -> None:

@@ -1,12 +1,15 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from evaluation.test_grouping import same_groups
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 from scipy.stats import rankdata, spearmanr
 from sklearn.base import clone
+from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import (
     check_get_params_invariance,
@@ -445,15 +448,18 @@ def test_sample_size_reports_standard_errors(runs):
     ("parameters", "message"),
     [
         ({"index": "nothing"}, "index='nothing'"),
+        ({"index": ["dunn", "c_index"]}, "index must be one name, .*; compare_runs takes several"),
+        ({"noise": "keep"}, "noise='keep'"),
+        ({"n_jobs": 0}, "n_jobs must be a number of workers other than 0, or None, got 0"),
         ({"metric": "l1"}, "metric='l1'"),
         ({"index": "s_dbw", "metric": "cosine"}, "no metric='cosine'"),
-        ({"grouping": "kmeans"}, "grouping='kmeans'"),
-        ({"link": "degree"}, "link='degree'"),
-        ({"compat": "sklearn"}, "compat='sklearn'"),
-        ({"alpha": 0}, "alpha=0"),
-        ({"dip_alpha": 1.5}, "dip_alpha=1.5"),
-        ({"eps": -1}, "eps=-1"),
-        ({"n_bootstrap": -2}, "n_bootstrap=-2"),
+        ({"grouping": "kmeans"}, "grouping must be .*'kmeans'"),
+        ({"link": "degree"}, "link must be .*'degree'"),
+        ({"compat": "sklearn"}, "compat must be .*'sklearn'"),
+        ({"alpha": 0}, "alpha must be a number above 0 and below 1, got 0"),
+        ({"dip_alpha": 1.5}, "dip_alpha must be .* got 1.5"),
+        ({"eps": -1}, "eps must be a number above 0, got -1"),
+        ({"n_bootstrap": -2}, "n_bootstrap must be a whole number from 0, got -2"),
         ({"index": "dunn", "n_bootstrap": 5}, "cannot be bootstrapped"),
         ({"n_bootstrap": 5, "sample_size": 20}, "needs all points"),
         ({"index": "dunn", "sample_size": 20}, "cannot be estimated"),
@@ -497,6 +503,68 @@ def test_estimator_conventions():
     check_no_attributes_set_in_init("AdaptiveEvaluation", AdaptiveEvaluation())
     with pytest.raises(TypeError):
         AdaptiveEvaluation("silhouette")
+
+
+class TestMappings:
+    @quiet
+    def test_keys_are_names(self, runs):
+        spaces, partitions = runs
+        letters = "abcdef"
+        by_name = AdaptiveEvaluation().fit(
+            dict(zip(letters, spaces, strict=True)), dict(zip(letters, partitions, strict=True))
+        )
+        listed = AdaptiveEvaluation().fit(spaces, partitions, names=list(letters))
+        assert by_name.partition_names_ == by_name.space_names_ == list(letters)
+        pd.testing.assert_frame_equal(by_name.to_frame(), listed.to_frame())
+
+    @quiet
+    def test_spaces_of_the_same_names_are_paired(self, runs):
+        spaces, partitions = (dict(zip("abcdef", given, strict=True)) for given in runs)
+        turned = dict(reversed(spaces.items()))
+        found = AdaptiveEvaluation().fit(turned, partitions)
+        assert found.space_names_ == list("abcdef")
+        assert_array_equal(found.paired_, AdaptiveEvaluation().fit(spaces, partitions).paired_)
+
+    @quiet
+    def test_only_one_of_them(self, runs):
+        spaces, partitions = runs
+        found = AdaptiveEvaluation().fit({"pixels": spaces[0]}, partitions, names=list("abcdef"))
+        assert found.space_names_ == ["pixels"]
+        assert found.partition_names_ == list("abcdef")
+
+    def test_names_given_twice(self, runs):
+        with pytest.raises(InputError, match="names must be left out"):
+            AdaptiveEvaluation().fit(runs[0], {"a": runs[1][0]}, names=["b"])
+
+
+@quiet
+def test_shows_itself_in_a_notebook(runs):
+    names = ["<b>", *"bcdef"]
+    found = AdaptiveEvaluation().fit(*runs, names=names)
+    shown = found._repr_html_()
+    assert shown == found._repr_mimebundle_()["text/html"]
+    assert "&lt;b&gt;" in shown
+    assert "<b>" not in shown
+    assert shown.count("<tr") == 1 + len(names)
+    unfitted = AdaptiveEvaluation()
+    assert "<table>\n<caption>" not in unfitted._repr_html_()
+    assert "AdaptiveEvaluation" in unfitted._repr_html_()
+
+
+@quiet
+def test_a_run_cannot_lead_by_leaving_out_hard_points():
+    """The third run keeps the middles of the clusters only."""
+    X, y = make_blobs(300, centers=3, cluster_std=1.5, random_state=0)
+    far = np.linalg.norm(X - np.array([X[y == k].mean(axis=0) for k in range(3)])[y], axis=1)
+    few = np.where(far < np.quantile(far, 1 / 3), y, -1)
+    chance = np.random.default_rng(0).integers(3, size=300)
+    partitions = {"whole": y, "chance": chance, "few": few}
+    drop = AdaptiveEvaluation(noise="drop").fit({"X": X}, partitions)
+    assert drop.partition_names_[drop.best_] == "few"
+    fair = AdaptiveEvaluation(noise="penalise", n_bootstrap=20, random_state=0)
+    fair.fit({"X": X}, partitions)
+    assert fair.partition_names_[fair.best_] == "whole"
+    assert fair.win_shares_[2] == 0
 
 
 @pytest.mark.realdata

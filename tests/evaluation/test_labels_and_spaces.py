@@ -1,11 +1,21 @@
 import numpy as np
+import pandas as pd
 import pytest
 
 import kindset.evaluation
-from kindset.evaluation import INDICES, EvidenceWarning, calinski_harabasz, score_matrix, silhouette
+from kindset._arrays import check_range, check_space
+from kindset.evaluation import (
+    INDICES,
+    EvidenceWarning,
+    adjusted_rand,
+    calinski_harabasz,
+    score_matrix,
+    silhouette,
+)
 from kindset.evaluation._labels import Partitions, encode_labels
 from kindset.evaluation._spaces import Space
 from kindset.exceptions import InputError
+from kindset.runs import Run
 
 X = np.random.default_rng(0).normal(size=(8, 2))
 LABELS = np.array([0, 0, 0, 1, 1, 1, 2, 2])
@@ -161,3 +171,59 @@ def test_all_points_alone_is_never_the_best(index):
     assert scores[1] == scores.min()
     with pytest.raises(InputError, match=r"not defined where .*cluster of its own"):
         getattr(kindset.evaluation, index)(X, alone)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [1, 0, 1], [1.0, 0.0, 1.0], ["b", "a", "b"], [True, False, True],
+        np.array([True, False, True], dtype=object), pd.Series([1, 0, 1], dtype="Int64"),
+        pd.Series(["b", "a", "b"]), pd.Series(["b", "a", "b"], dtype="category"),
+        pd.Categorical(["b", "a", "b"]), pd.Categorical([7, 2, 7]), pd.Series([True, False, True]),
+        np.array([np.True_, np.False_, np.True_], dtype=object), np.array([[1], [0], [1]]),
+    ],
+)  # fmt: skip
+def test_labels_of_every_kind_everywhere(labels):
+    codes, n_clusters = encode_labels(labels)
+    assert (codes.tolist(), n_clusters) == ([0, 1, 0], 2)
+    run = Run(labels)
+    assert run.labels.dtype == np.int64
+    assert run.n_clusters == 2
+    assert run.labels[0] == run.labels[2] > run.labels[1]
+    assert adjusted_rand(labels, [5, 6, 5]) == 1
+
+
+@pytest.mark.parametrize(
+    "labels", [pd.Categorical(["a", None]), pd.Series([1, None], dtype="Int64")]
+)
+def test_missing_labels_are_refused(labels):
+    with pytest.raises(InputError, match="every point needs a label"):
+        Run(labels)
+
+
+def test_the_number_of_points_that_is_needed():
+    with pytest.raises(InputError, match=r"0 point\(s\); at least 1 is needed"):
+        check_space(np.empty((0, 2)), minimum=1)
+    with pytest.raises(InputError, match=r"1 point\(s\); at least 2 are needed"):
+        check_space([[1.0]])
+
+
+class TestRange:
+    @pytest.mark.parametrize("value", [1e151, -1e200, 1e308])
+    def test_too_large(self, value):
+        X = np.ones((3, 2))
+        X[2, 1] = value
+        with pytest.raises(InputError, match=r"data holds .* in row 2, column 1; rescale"):
+            check_range(X, "data")
+
+    def test_too_close(self):
+        X = np.array([[0.0], [1e-160]])
+        with pytest.raises(InputError, match="differ by more than 1e-160"):
+            check_range(X)
+        check_range(X, spread=False)
+
+    @pytest.mark.parametrize(
+        "X", [np.ones((3, 2)), np.array([[1e149], [-1e149]]), np.empty((0, 2))]
+    )
+    def test_all_else_passes(self, X):
+        check_range(X)

@@ -1,13 +1,18 @@
+from dataclasses import replace
+
 import joblib
 import numpy as np
 import pytest
 import sklearn
 from evaluation import plain
+from sklearn.datasets import make_blobs
 from sklearn.metrics import silhouette_samples, silhouette_score
 
 from kindset.evaluation import INDICES, EvidenceWarning, score_matrix
+from kindset.evaluation._bootstrap import draw_weights
 from kindset.evaluation._labels import Partitions
-from kindset.evaluation._registry import Index
+from kindset.evaluation._registry import Index, get_index
+from kindset.evaluation._score_matrix import ScoreTask, score_space
 from kindset.evaluation._silhouette import silhouette_values
 from kindset.evaluation._spaces import Space
 from kindset.exceptions import InputError
@@ -154,3 +159,67 @@ def test_simulation_matrices(simulation_inputs, simulation_scores):
     ):
         got = score_matrix(spaces, partitions, index=index, metric=metric)
         np.testing.assert_allclose(got, simulation_scores[entry], rtol=1e-6, atol=1e-6)
+
+
+@pytest.fixture
+def covered():
+    """Two spaces, and three partitions of which the second covers a part of the points."""
+    rng = np.random.default_rng(0)
+    X, y = make_blobs(90, centers=3, random_state=0)
+    some = np.where(rng.random(90) < 0.6, -1, y)
+    return [X, rng.normal(size=(90, 2))], [y, some, rng.integers(2, size=90)]
+
+
+class TestPenalise:
+    """Points that are left out count like those of the worst partition."""
+
+    @pytest.mark.parametrize("index", ["silhouette", "davies_bouldin", "calinski_harabasz", "dunn"])
+    def test_by_the_definition(self, covered, index):
+        spaces, partitions = covered
+        kept = score_matrix(spaces, partitions, index=index, noise="drop")
+        found = score_matrix(spaces, partitions, index=index, noise="penalise")
+        for row, kept_row in zip(found, kept, strict=True):
+            for value, score, labels in zip(row, kept_row, partitions, strict=True):
+                cover = np.mean(labels != -1)
+                assert value == pytest.approx(cover * score + (1 - cover) * min(kept_row))
+
+    def test_resamples_by_the_definition(self, covered):
+        spaces, partitions = covered
+        weights = draw_weights(4, 90, np.random.RandomState(0))
+        stacked = Partitions.stack(partitions, n_samples=90, noise="penalise")
+        index = get_index("silhouette")
+        task = ScoreTask(index, "euclidean", weights)
+        kept = score_space(spaces[0], stacked, task).resampled
+        found = score_space(spaces[0], stacked, replace(task, penalise=True)).resampled
+        for row, kept_row, times in zip(found, kept, weights, strict=True):
+            for value, score, labels in zip(row, kept_row, partitions, strict=True):
+                drawn = np.repeat(labels, times)
+                cover = np.mean(drawn != -1)
+                assert value == pytest.approx(cover * score + (1 - cover) * min(kept_row))
+
+    def test_sampled_errors_shrink_alike(self, covered):
+        spaces, partitions = covered
+        options = {"sample_size": 40, "return_std_error": True, "random_state": 0}
+        full = score_matrix(spaces, [partitions[0]] * 2, noise="penalise", **options)
+        dropped = score_matrix(spaces, [partitions[0]] * 2, noise="drop", **options)
+        np.testing.assert_array_equal(full, dropped)
+
+    def test_nothing_is_lost_without_noise(self, covered):
+        spaces, partitions = covered
+        whole = [partitions[0], partitions[2]]
+        np.testing.assert_array_equal(
+            score_matrix(spaces, whole, noise="penalise"), score_matrix(spaces, whole)
+        )
+
+    def test_a_partition_without_a_score_stays_the_worst(self, covered):
+        spaces, partitions = covered
+        one = np.where(np.arange(90) < 45, -1, 0)
+        with pytest.warns(EvidenceWarning, match="No score for partition 3"):
+            found = score_matrix(spaces, [*partitions, one], noise="penalise")
+        assert (found[:, 3] == found.min()).all()
+
+
+def test_mappings(runs):
+    spaces, partitions = runs
+    by_name = score_matrix(dict(enumerate(spaces)), dict(enumerate(partitions)))
+    np.testing.assert_array_equal(by_name, score_matrix(spaces, partitions))

@@ -4,7 +4,7 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,19 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from kindset._arrays import check_space
+from kindset._notebook import html_table
+from kindset._validation import (
+    Choice,
+    Constraint,
+    Flag,
+    Number,
+    Optional,
+    Seed,
+    Whole,
+    Workers,
+    all_or_nothing,
+    check_parameters,
+)
 from kindset.evaluation._ace import AceSettings, evaluate, varying_rows
 from kindset.evaluation._bootstrap import (
     bootstrap_ranks,
@@ -27,7 +40,7 @@ from kindset.evaluation._bootstrap import (
 )
 from kindset.evaluation._correlation import holm_rejects, rank_correlation
 from kindset.evaluation._dip import dip_test, principal_projection
-from kindset.evaluation._labels import Noise, Partitions
+from kindset.evaluation._labels import Noise, Partitions, check_noise
 from kindset.evaluation._registry import Index, get_index
 from kindset.evaluation._score_matrix import (
     ScoreTask,
@@ -35,7 +48,14 @@ from kindset.evaluation._score_matrix import (
     fill_missing,
     score_spaces,
 )
-from kindset.evaluation._spaces import check_metric, check_spaces, first_copies
+from kindset.evaluation._spaces import (
+    Arrays,
+    check_metric,
+    check_spaces,
+    first_copies,
+    in_same_order,
+    split_names,
+)
 from kindset.evaluation._warnings import EvidenceWarning
 from kindset.exceptions import InputError
 
@@ -68,8 +88,9 @@ class AdaptiveEvaluation(BaseEstimator):
     compat : {None, "paper"}, default=None
         "paper" follows the authors' program where it differs: a density tree that depends on the
         order of the spaces, and a PageRank that stops early.
-    noise : {"error", "drop", "singletons"}, default="error"
-        What to do with points labelled -1.
+    noise : {"error", "drop", "singletons", "penalise"}, default="error"
+        What to do with points labelled -1: refuse them, leave them out, make each a cluster of its
+        own, or leave them out and lower the score for it (see `score_matrix`).
     sample_size : int, optional
         Estimate the silhouette from this many points, each compared with all.
     n_bootstrap : int, default=0
@@ -161,6 +182,20 @@ class AdaptiveEvaluation(BaseEstimator):
     k8         0.28   5.0
     """
 
+    _parameter_constraints: ClassVar[dict[str, Constraint]] = {
+        "alpha": Number(above=0, below=1),
+        "dip_alpha": Number(above=0, below=1),
+        "grouping": Choice("hdbscan", "dbscan"),
+        "eps": Number(above=0),
+        "link": Choice("pagerank", "hits"),
+        "include_outliers": Flag(),
+        "compat": Optional(Choice("paper")),
+        "sample_size": Optional(Whole(2)),
+        "n_bootstrap": Whole(0),
+        "n_jobs": Workers(),
+        "random_state": Seed(),
+    }
+
     def __init__(
         self,
         *,
@@ -198,8 +233,8 @@ class AdaptiveEvaluation(BaseEstimator):
 
     def fit(
         self,
-        spaces: Sequence[ArrayLike],
-        partitions: Sequence[ArrayLike],
+        spaces: Arrays,
+        partitions: Arrays,
         raw: ArrayLike | None = None,
         names: Sequence[str] | None = None,
         space_names: Sequence[str] | None = None,
@@ -208,10 +243,11 @@ class AdaptiveEvaluation(BaseEstimator):
 
         Parameters
         ----------
-        spaces : sequence of array-like of shape (n_samples, n_features_m)
+        spaces : sequence or mapping of array-like of shape (n_samples, n_features_m)
             A space that several runs share may be given for each of them; it counts once (with
-            ``compat="paper"`` as often as it is given).
-        partitions : sequence of array-like of shape (n_samples,)
+            ``compat="paper"`` as often as it is given). The keys of a mapping are names.
+        partitions : sequence or mapping of array-like of shape (n_samples,)
+            The keys of a mapping are names. Spaces of the same names are put in the same order.
         raw : array-like of shape (n_samples, n_features), optional
             The input data, to compare with.
         names : sequence of str, optional
@@ -223,9 +259,26 @@ class AdaptiveEvaluation(BaseEstimator):
         -------
         self : AdaptiveEvaluation
         """
-        index = self._check_parameters()
-        self._clear()
-        self._set_names(len(spaces), len(partitions), names, space_names)
+        with all_or_nothing(self):
+            index = self._check_parameters()
+            spaces, partitions = in_same_order(spaces, partitions)
+            spaces, keys = _take_names(spaces, space_names, "space_names")
+            partitions, names = _take_names(partitions, names, "names")
+            self._set_names(len(spaces), len(partitions), names, keys)
+            scores, pvalues, resampled, copied = self._measure(index, spaces, partitions, raw)
+            self._rank(scores, pvalues, resampled, copied=copied)
+        return self
+
+    def _measure(
+        self,
+        index: Index,
+        spaces: Sequence[ArrayLike],
+        partitions: Sequence[ArrayLike],
+        raw: ArrayLike | None,
+    ) -> tuple[
+        NDArray[np.float64], NDArray[np.float64], NDArray[np.float64] | None, NDArray[np.bool_]
+    ]:
+        """Return scores, p-values of the spaces, resampled scores, and which spaces are copies."""
         checked = check_spaces(spaces, self.space_names_)
         first = first_copies(checked) if self.compat is None else np.arange(len(checked))
         distinct, home = np.unique(first, return_inverse=True)
@@ -249,8 +302,7 @@ class AdaptiveEvaluation(BaseEstimator):
         resampled = None
         if task.weights is not None:
             resampled = np.stack([r.resampled for r in results if r.resampled is not None], axis=1)
-        self._rank(scores, pvalues, resampled, copied=first != np.arange(len(checked)))
-        return self
+        return scores, pvalues, resampled, first != np.arange(len(checked))
 
     def fit_scores(
         self,
@@ -272,22 +324,23 @@ class AdaptiveEvaluation(BaseEstimator):
         -------
         self : AdaptiveEvaluation
         """
-        self._check_parameters(only_scores=True)
-        self._clear()
-        scores = _numbers(score_matrix, "score_matrix")
-        if scores.ndim != 2 or scores.size == 0:
-            raise InputError(
-                f"score_matrix has shape {scores.shape}; it must be (n_spaces, n_partitions)."
-            )
-        self._set_names(scores.shape[0], scores.shape[1], names)
-        pvalues = None
-        if dip_pvalues is not None:
-            pvalues = _numbers(dip_pvalues, "dip_pvalues")
-            if pvalues.shape != (len(scores),) or not ((pvalues >= 0) & (pvalues <= 1)).all():
+        with all_or_nothing(self):
+            self._check_parameters(only_scores=True)
+            scores = _numbers(score_matrix, "score_matrix")
+            if scores.ndim != 2 or scores.size == 0:
                 raise InputError(
-                    f"dip_pvalues must be {len(scores)} numbers from 0 to 1, one for each space."
+                    f"score_matrix has shape {scores.shape}; it must be (n_spaces, n_partitions)."
                 )
-        self._rank(scores, pvalues, None, copied=np.zeros(len(scores), dtype=bool))
+            self._set_names(scores.shape[0], scores.shape[1], names)
+            pvalues = None
+            if dip_pvalues is not None:
+                pvalues = _numbers(dip_pvalues, "dip_pvalues")
+                if pvalues.shape != (len(scores),) or not ((pvalues >= 0) & (pvalues <= 1)).all():
+                    raise InputError(
+                        f"dip_pvalues must be {len(scores)} numbers from 0 to 1, one for each "
+                        "space."
+                    )
+            self._rank(scores, pvalues, None, copied=np.zeros(len(scores), dtype=bool))
         return self
 
     def to_frame(self) -> pd.DataFrame:
@@ -312,25 +365,24 @@ class AdaptiveEvaluation(BaseEstimator):
         frame = pd.DataFrame(columns, index=pd.Index(self.partition_names_, name="partition"))
         return frame.iloc[self.ranking_]
 
+    def _repr_html_inner(self) -> Any:
+        """Show the ranking in a notebook; without one, what scikit-learn shows."""
+        if not hasattr(self, "scores_"):
+            return super()._repr_html_inner()
+        best = self.partition_names_[self.best_]
+        return html_table(f"{best} comes first ({self.index}).", self.to_frame(), chosen=best)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] = self._repr_html_inner()
+        return bundle
+
     def _check_parameters(self, *, only_scores: bool = False) -> Index:
-        """Validate what was given to the constructor."""
+        """Check the parameters, each by itself and then together; return the index."""
         index = get_index(self.index, check_metric(self.metric))
-        choices: dict[str, tuple[Any, ...]] = {
-            "grouping": ("hdbscan", "dbscan"),
-            "link": ("pagerank", "hits"),
-            "compat": (None, "paper"),
-        }
-        for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                listed = " or ".join(map(repr, allowed))
-                raise InputError(f"{name}={getattr(self, name)!r} is unknown; choose {listed}.")
-        for name in ("alpha", "dip_alpha"):
-            if not 0 < getattr(self, name) < 1:
-                raise InputError(f"{name}={getattr(self, name)!r} must lie between 0 and 1.")
-        if not self.eps > 0:
-            raise InputError(f"eps={self.eps!r} must be positive.")
-        if self.n_bootstrap < 0:
-            raise InputError(f"n_bootstrap={self.n_bootstrap!r} must not be negative.")
+        check_noise(self.noise)
+        check_parameters(self)
         if self.n_bootstrap and not only_scores:
             self._check_bootstrap(index)
         return index
@@ -339,15 +391,14 @@ class AdaptiveEvaluation(BaseEstimator):
         if index.contributions is None:
             raise InputError(
                 f"index={index.name!r} is not a sum over points, so it cannot be bootstrapped; set "
-                "n_bootstrap=0 (spaces are left out one at a time all the same)."
+                "n_bootstrap=0 (spaces are left out one at a time all the same).",
+                parameter="n_bootstrap",
             )
         if self.sample_size is not None:
-            raise InputError("n_bootstrap needs all points; set sample_size=None or n_bootstrap=0.")
-
-    def _clear(self) -> None:
-        """Forget an earlier fit, so that nothing of it is mistaken for the new one."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
+            raise InputError(
+                "n_bootstrap needs all points; set sample_size=None or n_bootstrap=0.",
+                parameter="n_bootstrap",
+            )
 
     def _set_names(
         self,
@@ -369,7 +420,9 @@ class AdaptiveEvaluation(BaseEstimator):
             points = draw_points(index, self.sample_size, n, rng)
         if self.n_bootstrap:
             weights = draw_weights(self.n_bootstrap, n, rng)
-        return ScoreTask(index, check_metric(self.metric), weights, points)
+        return ScoreTask(
+            index, check_metric(self.metric), weights, points, penalise=self.noise == "penalise"
+        )
 
     def _score_raw(
         self, raw: NDArray[np.floating], partitions: Partitions, task: ScoreTask
@@ -518,6 +571,19 @@ def _dip_pvalues(spaces: Sequence[NDArray[np.floating]], n_jobs: int | None) -> 
 
 def _dip_pvalue(space: NDArray[np.floating]) -> float:
     return dip_test(principal_projection(space))[1]
+
+
+def _take_names(
+    arrays: Arrays, names: Sequence[str] | None, parameter: str
+) -> tuple[Sequence[ArrayLike], Sequence[str] | None]:
+    """Return arrays in order, and their names: those given, else the keys of a mapping."""
+    listed, keys = split_names(arrays)
+    if keys is not None and names is not None:
+        raise InputError(
+            f"{parameter} must be left out where the arrays come in a mapping with names.",
+            parameter=parameter,
+        )
+    return listed, names if keys is None else keys
 
 
 def _names(given: Sequence[str] | None, n: int, what: str) -> list[str]:

@@ -10,14 +10,17 @@ from numpy.typing import ArrayLike, NDArray
 from kindset._arrays import as_label_array
 from kindset.exceptions import InputError
 
-Noise = Literal["error", "drop", "singletons"]
-NOISE_CHOICES = ("error", "drop", "singletons")
+Noise = Literal["error", "drop", "singletons", "penalise"]
+NOISE_CHOICES = ("error", "drop", "singletons", "penalise")
 
 
 def check_noise(noise: str) -> Noise:
     """Return `noise` if it is something we can do."""
     if noise not in NOISE_CHOICES:
-        raise InputError(f"noise={noise!r} is unknown; choose one of {', '.join(NOISE_CHOICES)}.")
+        raise InputError(
+            f"noise={noise!r} is unknown; choose one of {', '.join(NOISE_CHOICES)}.",
+            parameter="noise",
+        )
     return noise  # type: ignore[return-value]
 
 
@@ -32,11 +35,12 @@ def encode_labels(
     Parameters
     ----------
     labels : array-like of shape (n_samples,)
-        Integers, whole floats or strings. The integer -1 means noise.
+        Integers, whole floats, strings or truth values. The integer -1 means noise.
     n_samples : int, optional
         The length that is right.
-    noise : {"error", "drop", "singletons"}, default="error"
+    noise : {"error", "drop", "singletons", "penalise"}, default="error"
         What to do with noise: refuse, leave the points out, or make each a cluster of its own.
+        "penalise" leaves the points out too; what follows from it is up to `score_matrix`.
     name : str, default="labels"
         How messages call this partition.
 
@@ -59,7 +63,9 @@ def encode_labels(
     if n_noise and noise == "error":
         raise InputError(
             f"{name} holds {n_noise} noise points (-1); say whether to leave them out (noise "
-            "'drop') or to make each a cluster of its own (noise 'singletons')."
+            "'drop'), to leave them out at a price (noise 'penalise') or to make each a cluster "
+            "of its own (noise 'singletons').",
+            parameter="noise",
         )
     if n_noise and array.min() < -1:
         raise InputError(

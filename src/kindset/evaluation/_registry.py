@@ -169,11 +169,18 @@ INDICES: dict[str, Index] = {
 
 def get_index(name: str, metric: str = "euclidean") -> Index:
     """Return the index of that name, if it can be computed with that metric."""
+    if not isinstance(name, str):
+        raise InputError(
+            f"index must be one name, got {name!r}; compare_runs takes several.", parameter="index"
+        )
     if name not in INDICES:
-        raise InputError(f"index={name!r} is unknown; choose one of {', '.join(INDICES)}.")
+        raise InputError(
+            f"index={name!r} is unknown; choose one of {', '.join(INDICES)}.", parameter="index"
+        )
     index = INDICES[name]
     if metric not in index.metrics:
         raise InputError(
-            f"index={name!r} has no metric={metric!r}; choose {' or '.join(index.metrics)}."
+            f"index={name!r} has no metric={metric!r}; choose {' or '.join(index.metrics)}.",
+            parameter="metric",
         )
     return index

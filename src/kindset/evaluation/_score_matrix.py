@@ -7,14 +7,22 @@ from typing import Literal, overload
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from kindset._progress import progress_bar
+from kindset._validation import Whole, check_value
 from kindset.evaluation._labels import Noise, Partitions
 from kindset.evaluation._registry import Index, get_index
-from kindset.evaluation._spaces import Metric, Space, check_metric, check_spaces
+from kindset.evaluation._spaces import (
+    Arrays,
+    Metric,
+    Space,
+    check_metric,
+    check_spaces,
+    split_names,
+)
 from kindset.evaluation._warnings import EvidenceWarning
 from kindset.exceptions import InputError
 
@@ -34,12 +42,15 @@ class ScoreTask:
         How often each point stands in each bootstrap sample.
     points : ndarray of int, optional
         The sample of points to estimate the index from.
+    penalise : bool, default=False
+        Whether partitions that leave out points lose score for it.
     """
 
     index: Index
     metric: Metric
     weights: NDArray[np.uint16] | None = None
     points: NDArray[np.intp] | None = None
+    penalise: bool = False
 
 
 @dataclass(frozen=True)
@@ -100,11 +111,46 @@ def score_space(X: NDArray[np.floating], partitions: Partitions, task: ScoreTask
             values[:, rows], errors[rows] = found
     oriented = values if task.index.larger_is_better else -values
     oriented = np.where(np.isfinite(oriented), oriented, np.nan)
+    if task.penalise:
+        covered = coverage(partitions, task.weights)
+        oriented, errors = shrink(oriented, covered), covered[0] * errors
     return SpaceScores(
         oriented[0],
         errors if task.points is not None else None,
         oriented[1:] if task.weights is not None else None,
     )
+
+
+def coverage(
+    partitions: Partitions, weights: NDArray[np.uint16] | None = None
+) -> NDArray[np.float64]:
+    """Return the share of points that each partition covers: of all, then of each resample.
+
+    Returns
+    -------
+    covered : ndarray of shape (1 + n_bootstrap, n_partitions)
+    """
+    inside = (partitions.codes >= 0).astype(np.float64)
+    rows = [inside.mean(axis=1)]
+    rows += [] if weights is None else [inside @ row / row.sum() for row in weights]
+    return np.stack(rows)
+
+
+def shrink(scores: NDArray[np.float64], covered: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Move each score towards the lowest of its row, by the share of points that is left out.
+
+    A partition that leaves out its hard points scores the others well. Here a point that is left
+    out counts as much as a point of the worst partition.
+
+    Examples
+    --------
+    >>> shrink(np.array([[0.75, 0.5, -0.25]]), np.array([[0.25, 1.0, 1.0]]))
+    array([[ 0.  ,  0.5 , -0.25]])
+    """
+    found = np.where(np.isnan(scores), np.inf, scores)
+    worst = found.min(axis=1, keepdims=True)
+    worst = np.where(np.isfinite(worst), worst, 0.0)
+    return np.where(covered == 1, scores, covered * scores + (1 - covered) * worst)
 
 
 def score_spaces(
@@ -158,10 +204,10 @@ def draw_points(
     if index.sampled is None:
         raise InputError(
             f"index={index.name!r} cannot be estimated from a sample; leave sample_size=None "
-            "or use index='silhouette'."
+            "or use index='silhouette'.",
+            parameter="sample_size",
         )
-    if sample_size < 2:
-        raise InputError(f"sample_size={sample_size} is too small; give at least 2.")
+    check_value("sample_size", sample_size, Whole(2))
     if sample_size >= n:
         return None
     rng = check_random_state(random_state)
@@ -170,8 +216,8 @@ def draw_points(
 
 @overload
 def score_matrix(
-    spaces: Sequence[ArrayLike],
-    partitions: Sequence[ArrayLike],
+    spaces: Arrays,
+    partitions: Arrays,
     *,
     index: str = ...,
     metric: str = ...,
@@ -184,8 +230,8 @@ def score_matrix(
 ) -> NDArray[np.float64]: ...
 @overload
 def score_matrix(
-    spaces: Sequence[ArrayLike],
-    partitions: Sequence[ArrayLike],
+    spaces: Arrays,
+    partitions: Arrays,
     *,
     index: str = ...,
     metric: str = ...,
@@ -197,8 +243,8 @@ def score_matrix(
     verbose: bool = ...,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
 def score_matrix(
-    spaces: Sequence[ArrayLike],
-    partitions: Sequence[ArrayLike],
+    spaces: Arrays,
+    partitions: Arrays,
     *,
     index: str = "silhouette",
     metric: str = "euclidean",
@@ -216,16 +262,19 @@ def score_matrix(
 
     Parameters
     ----------
-    spaces : sequence of array-like of shape (n_samples, n_features_m)
+    spaces : sequence or mapping of array-like of shape (n_samples, n_features_m)
         They may differ in width.
-    partitions : sequence of array-like of shape (n_samples,)
+    partitions : sequence or mapping of array-like of shape (n_samples,)
         They may differ in their number of clusters, and need not be as many as the spaces.
     index : str, default="silhouette"
         A name from `INDICES`.
     metric : {"euclidean", "cosine"}, default="euclidean"
         Cosine is for the silhouette, Dunn and the C-index.
-    noise : {"error", "drop", "singletons"}, default="error"
-        What to do with points labelled -1.
+    noise : {"error", "drop", "singletons", "penalise"}, default="error"
+        What to do with points labelled -1: refuse them, leave them out, or make each a cluster of
+        its own. "penalise" leaves them out, then moves the score towards the worst one in that
+        space: a partition that covers a share c of the points gets c times its score plus 1 - c
+        times the lowest score of all partitions there.
     sample_size : int, optional
         Estimate the silhouette from this many points, each compared with all others.
     return_std_error : bool, default=False
@@ -255,12 +304,13 @@ def score_matrix(
            [ 0.899, -0.445]])
     """
     chosen = get_index(index, check_metric(metric))
-    checked = check_spaces(spaces)
-    stacked = Partitions.stack(partitions, n_samples=len(checked[0]), noise=noise)
+    checked = check_spaces(*split_names(spaces))
+    listed, names = split_names(partitions)
+    stacked = Partitions.stack(listed, n_samples=len(checked[0]), noise=noise, names=names)
     points = None
     if sample_size is not None:
         points = draw_points(chosen, sample_size, len(checked[0]), random_state)
-    task = ScoreTask(chosen, check_metric(metric), points=points)
+    task = ScoreTask(chosen, check_metric(metric), points=points, penalise=noise == "penalise")
     results = score_spaces(checked, stacked, task, n_jobs=n_jobs, verbose=verbose)
     scores, _ = fill_missing(np.stack([r.scores for r in results]), stacked.names)
     if not return_std_error:

@@ -1,7 +1,7 @@
 """Checking the spaces (data or embeddings) that partitions are scored in."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,6 +13,32 @@ from kindset.exceptions import InputError
 
 Metric = Literal["euclidean", "cosine"]
 METRICS = ("euclidean", "cosine")
+
+
+Arrays = Sequence[ArrayLike] | Mapping[str, ArrayLike]
+"""Several arrays, in order or by name."""
+
+
+def split_names(arrays: Arrays) -> tuple[Sequence[ArrayLike], list[str] | None]:
+    """Return arrays in order, and their names if they come in a mapping.
+
+    Examples
+    --------
+    >>> split_names({"a": [0, 1], "b": [1, 1]})
+    ([[0, 1], [1, 1]], ['a', 'b'])
+    """
+    if isinstance(arrays, Mapping):
+        return list(arrays.values()), [str(name) for name in arrays]
+    return arrays, None
+
+
+def in_same_order(spaces: Arrays, partitions: Arrays) -> tuple[Arrays, Arrays]:
+    """Put spaces in the order of the partitions, where both are mappings with the same keys."""
+    if not (isinstance(spaces, Mapping) and isinstance(partitions, Mapping)):
+        return spaces, partitions
+    if spaces.keys() == partitions.keys():
+        spaces = {name: spaces[name] for name in partitions}
+    return spaces, partitions
 
 
 def check_spaces(
@@ -45,7 +71,9 @@ def first_copies(spaces: Sequence[NDArray[np.floating]]) -> NDArray[np.intp]:
 def check_metric(metric: str) -> Metric:
     """Return `metric` if it is one we have."""
     if metric not in METRICS:
-        raise InputError(f"metric={metric!r} is unknown; choose one of {', '.join(METRICS)}.")
+        raise InputError(
+            f"metric={metric!r} is unknown; choose one of {', '.join(METRICS)}.", parameter="metric"
+        )
     return metric  # type: ignore[return-value]
 
 

@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from kindset._arrays import as_label_array, check_space
+from kindset._arrays import as_whole_labels, check_space
 from kindset._files import output_folder, write_text
 from kindset._reading import read_archive, read_array, read_json
 from kindset._replacing import put_back
@@ -51,7 +51,7 @@ class Run:
     Parameters
     ----------
     labels : array-like of shape (n_samples,)
-        The group of each sample.
+        The group of each sample. Names and truth values are numbered in sorted order.
     space : array-like of shape (n_samples, n_dimensions) or None
         The embedding or the features that the partition lives in.
     name : str
@@ -113,7 +113,9 @@ class Run:
     model: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "labels", _check_labels(self.labels, self.name))
+        object.__setattr__(
+            self, "labels", as_whole_labels(self.labels, f"the list of labels of {self.name!r}")
+        )
         if self.space is not None:
             name = f"the space of {self.name!r}"
             space = check_space(self.space, name=name, n_samples=len(self.labels), minimum=1)
@@ -282,13 +284,6 @@ def _read_document(folder: Path) -> dict[str, Any]:
             f"Kindset reads version {VERSION}."
         )
     return document
-
-
-def _check_labels(labels: Any, name: str) -> NDArray[np.int64]:
-    array = as_label_array(labels, f"the list of labels of {name!r}")
-    if array.dtype.kind not in "iuf":
-        raise InputError(f"the labels of {name!r} must be whole numbers, not {array.dtype}.")
-    return array.astype(np.int64)
 
 
 def _plain(value: Any) -> Any:
