@@ -11,7 +11,7 @@ import pytest
 
 from kindset.cli import _demo
 from kindset.runs import Run, load_runs
-from kindset.workbench._methods import Setting
+from kindset.workbench import Setting
 
 
 @pytest.fixture

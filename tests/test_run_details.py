@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,10 +16,9 @@ from report_runs import (
     survey_run,
 )
 
+import kindset
 from kindset.exceptions import InputError
 from kindset.runs import TYPICAL, FeatureDetails, Run, RunDetails, SurveyDetails
-from kindset.workbench._methods import Setting
-from kindset.workbench._samples import Samples
 
 MAKERS = [survey_run, image_run, aligned_run, merging_run, feature_run]
 JUNK = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4) | st.just([])
@@ -134,13 +132,13 @@ def test_runs_of_earlier_releases_are_read():
 @pytest.mark.parametrize("contrast", [0.0, 0.3])
 def test_flat_images_are_never_the_most_typical(contrast):
     plain = digits()
-    images = plain.X.copy()
+    images = plain.images.copy()
     rng = np.random.default_rng(0)
     # Of the mean brightness, so that they are nearer to the centre than any digit.
     images[::3] = images.mean() + contrast * rng.uniform(-0.5, 0.5, images[::3].shape)
-    samples = Samples(images, plain.ids, "digits, a third of them flat")
+    data = kindset.read_data(images, name="digits, a third of them flat")
     for k in (1, 5):
-        run = cluster(samples, Setting("kmeans", k))
+        run = cluster(data, "kmeans", k)
         shown = run.about.images
         flat = np.isin(np.arange(len(shown.samples)), shown.flat)
         np.testing.assert_array_equal(flat, shown.sample_index % 3 == 0)
@@ -154,7 +152,7 @@ def test_flat_images_are_never_the_most_typical(contrast):
 def test_one_bright_pixel_is_a_picture():
     images = np.zeros((6, 5, 5), dtype=np.uint8)
     images[3:, 2, 2] = 200
-    run = cluster(Samples(images, pd.Series(range(6), name="row"), "dots"), Setting("kmeans", 1))
+    run = cluster(kindset.read_data(images, name="dots"), "kmeans", 1)
     shown = run.about.images
     assert set(shown.sample_index[shown.flat].tolist()) == {0, 1, 2}
 

@@ -3,19 +3,17 @@
 import html
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
-from kindset.workbench._samples import Samples
 from report_runs import feature_run, image_run
 from sklearn.datasets import load_digits
 
 from kindset.report import write_report
 from kindset.runs import Run
-from kindset.workbench._clustering import Clusterer
-from kindset.workbench._methods import Setting
-from kindset.workbench._working import WorkingFolder
+from kindset.workbench import cluster, read_data
 
 
 @pytest.fixture
@@ -95,9 +93,8 @@ def test_the_warnings_of_a_fit_are_in_the_report(kindset, folder):
 
 def test_cautions_on_the_samples_go_with_each_run(folder):
     rows = np.repeat(np.eye(3), 5, axis=0)
-    samples = Samples(rows, pd.Series(range(15), name="row"), "few")
-    clusterer = Clusterer(samples, progress=False, notes=("2 files were left out.",))
-    run = clusterer.run(Setting("kmeans", 3), WorkingFolder(folder / "out", ""))
+    data = replace(read_data(rows), notes=("2 files were left out.",))
+    run = cluster(data, "kmeans", 3)
     write_report([run], folder / "report.html")
     assert "2 files were left out." in cautions(folder / "report.html")
 
