@@ -21,7 +21,7 @@ from kindset.report._comparison_charts import (
     status_legend,
 )
 from kindset.report._merging import MergingSummary
-from kindset.report._part_charts import answer_colour, selection_chart
+from kindset.report._part_charts import answer_colour, loss_chart, selection_chart
 from kindset.report._sections import show_parts
 from kindset.report._sprites import _mosaic, make_sheet
 from kindset.report._svg import Scale, shorten_apart, tag
@@ -185,6 +185,16 @@ def test_merging_of_a_run_is_drawn():
     assert len(colours) > 5
 
 
+def test_the_loss_is_drawn_over_the_steps_of_the_training():
+    images = show_parts(aligned_run())[0]["images"]
+    assert len(images.loss) > 1
+    assert images.loss[-1] < images.loss[0]
+    drawn = parse(loss_chart(images))
+    assert "training step" in "".join(drawn.itertext())
+    (line,) = [e.get("d") for e in drawn.iter("path") if "line" in e.get("class")]
+    assert line.count("L") + 1 == len(images.loss_steps)
+
+
 def test_answer_colours_span_the_scale():
     assert [answer_colour(i, 3) for i in range(3)] == ["v0", "v4", "v8"]
     assert answer_colour(0, 1) == "v4"
@@ -208,9 +218,9 @@ def test_a_sheet_holds_what_fits():
     _, with_aligned = make_sheet(show_parts(aligned_run())[0]["images"], 10**7)
     assert with_aligned.first_aligned == 3 + len(aligned_run().exhibits["samples"])
     assert sheet.place(sheet.columns + 2) == (2, 1)
-    fewer, small = make_sheet(images, 15_000)
+    fewer, small = make_sheet(images, 5_000)
     assert 0 < len(fewer.samples) < 120
-    assert len(small.uri) <= 15_000
+    assert len(small.uri) <= 5_000
     least, _ = make_sheet(images, 10)
     assert least.samples == []
 

@@ -154,7 +154,8 @@ def test_everything_is_on_the_page(demo_report):
     for words in (
         "A <b>demo</b> & more", "Election survey, 1996", "Segment 3", "Most uncertain respondents",
         "How many segments?", "Cluster 10", "Borderline", "Merge tree.", "Unmasking curves.",
-        "Which run to trust", "Which spaces agree.", "Every run in every space.",
+        "Which run to trust", "Loss over training", "Which spaces agree.",
+        "Every run in every space.",
         "The spaces themselves", "Beside the known labels.", "took no part in the ranking",
         "feature 2", "kindset cluster 'anes96 survey.csv' --method god -k 3", "numpy 2.4.6",
         "below 20 the choice of spaces is fragile",

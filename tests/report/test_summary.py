@@ -180,7 +180,8 @@ def test_the_likelihood_decides_among_mixtures():
     (by_one,) = summarise(runs, Ranking(["silhouette"]))
     assert "A second opinion: it is number 2 of 2 by Silhouette." in told(by_one)["How sure"]
     assert "probability of" in words["How sure"]
-    assert summary.notes == []
+    own = [note for run in runs for note in run.about.notes]
+    assert all(note.split("”: ")[-1] in own for note in summary.notes)
 
 
 def with_notes(run, *notes):
