@@ -139,3 +139,15 @@ def test_merge_scores(model):
     assert display.ax_ is axes
     assert "3 clusters" in axes.texts[0].get_text()
     assert axes.xaxis_inverted()
+
+
+@pytest.mark.parametrize("method", ["fit", "fit_transform"])
+def test_a_refused_vocabulary_changes_nothing(method):
+    images = np.random.default_rng(0).random((6, 32, 32))
+    words = BagOfVisualWords(n_words=10, random_state=0).fit(images)
+    words.set_params(n_words=10_000)
+    before = dict(vars(words))
+    with pytest.raises(InputError, match="too few for 10000 words"):
+        getattr(words, method)(images)
+    assert list(vars(words)) == list(before)
+    assert all(vars(words)[name] is value for name, value in before.items())

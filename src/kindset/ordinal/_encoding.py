@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
+from kindset._validation import in_one_sentence
 from kindset.exceptions import InputError
 from kindset.ordinal._coefficients import MAX_CATEGORIES
 from kindset.ordinal._rows import CodeArray
@@ -50,7 +51,10 @@ def read_table(X: Any) -> Table:
     """Check the shape of a table; any data frame becomes pandas', anything else an array."""
     X = _as_pandas(X)
     if not isinstance(X, pd.DataFrame):
-        array: NDArray[Any] = check_array(X, dtype=None, ensure_all_finite=False)
+        try:
+            array: NDArray[Any] = check_array(X, dtype=None, ensure_all_finite=False)
+        except ValueError as error:
+            raise in_one_sentence(error, X) from error
         return array
     if not X.columns.is_unique:
         raise InputError(f"X has two columns named {X.columns[X.columns.duplicated()][0]!r}.")

@@ -14,7 +14,7 @@ from sklearn.base import (
 )
 from sklearn.metrics import pairwise_distances
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from kindset._arrays import check_range
 from kindset._interrupt import held_interrupts
@@ -32,6 +32,7 @@ from kindset._validation import (
     all_or_nothing,
     check_parameters,
     check_values,
+    validated,
 )
 from kindset.exceptions import InputError
 from kindset.unmasking._augment import augment_images, image_shape
@@ -305,7 +306,7 @@ class UnmaskingClustering(
         """
         with all_or_nothing(self):
             check_parameters(self)
-            X = validate_data(self, X, dtype=_DTYPES, order="C", ensure_min_samples=2)
+            X = validated(self, X, dtype=_DTYPES, order="C", ensure_min_samples=2)
             check_range(X)
             self._check_number(len(X))
             self.offset_ = far_mean(X)
@@ -472,7 +473,7 @@ class UnmaskingClustering(
     def _validate(self, X: Any) -> NDArray[Any]:
         """Return checked samples, shifted."""
         check_is_fitted(self, "cluster_centers_")
-        X = validate_data(self, X, dtype=_DTYPES, order="C", reset=False)
+        X = validated(self, X, dtype=_DTYPES, order="C", reset=False)
         check_range(X, spread=False)
         return self._shift(X)
 

@@ -11,6 +11,7 @@ from sklearn.cluster import MiniBatchKMeans
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from kindset._validation import all_or_nothing
 from kindset.exceptions import InputError
 from kindset.unmasking._cells import nearest
 from kindset.unmasking._pairs import FloatArray
@@ -95,8 +96,9 @@ class BagOfVisualWords(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         y : None
             Ignored.
         """
-        self._learn(self._describe(X))
-        self.image_shape_ = np.asarray(X).shape[1:]
+        with all_or_nothing(self):
+            self._learn(self._describe(X))
+            self.image_shape_ = np.asarray(X).shape[1:]
         return self
 
     def transform(self, X: Any) -> FloatArray:
@@ -106,10 +108,11 @@ class BagOfVisualWords(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     def fit_transform(self, X: Any, y: Any = None, **parameters: Any) -> FloatArray:
         """Learn the vocabulary and return the shares of its words in each image."""
-        described = self._describe(X)
-        self._learn(described)
-        self.image_shape_ = np.asarray(X).shape[1:]
-        return self._count(described)
+        with all_or_nothing(self):
+            described = self._describe(X)
+            self._learn(described)
+            self.image_shape_ = np.asarray(X).shape[1:]
+            return self._count(described)
 
     def _learn(self, described: list[list[Array]]) -> None:
         rng = check_random_state(self.random_state)
