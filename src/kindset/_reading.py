@@ -120,7 +120,7 @@ def read_content(path: Path, kind: str | None = None) -> bytes:
             raise InputError(f"{shown(path)} does not fit into memory.") from error
 
 
-def read_json(path: Path, *, finite: bool = True) -> Any:
+def read_json(path: Path, *, finite: bool = True, otherwise: str = "is damaged") -> Any:
     """Read a JSON document.
 
     Parameters
@@ -129,6 +129,8 @@ def read_json(path: Path, *, finite: bool = True) -> Any:
         The file.
     finite : bool, default=True
         Whether to refuse numbers that are not finite, or that a float cannot hold.
+    otherwise : str, default="is damaged"
+        What to say of a file that is not valid JSON.
 
     Returns
     -------
@@ -149,7 +151,7 @@ def read_json(path: Path, *, finite: bool = True) -> Any:
         return json.loads(content.decode("utf-8"), **numbers)
     except (ValueError, RecursionError) as error:
         raise InputError(
-            f"{shown(path)} is damaged: it is not valid JSON ({reason(error)})."
+            f"{shown(path)} {otherwise}: it is not valid JSON ({reason(error)})."
         ) from error
 
 
@@ -165,7 +167,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 def read_document(path: Path, kind: str, version: int, what: str) -> dict[str, Any]:
     """Read a model's JSON file, if it is of this kind and version; `what` is its name in words."""
     try:
-        document = read_json(path)
+        document = read_json(path, otherwise="is not a model")
     except OSError as error:
         raise InputError(f"cannot read the model {shown(path)}: {reason(error)}.") from error
     if not isinstance(document, dict) or document.get("format") != kind:

@@ -1,4 +1,7 @@
+import hashlib
 import json
+import os
+import random
 
 import numpy as np
 import pytest
@@ -82,6 +85,74 @@ def test_damaged_files(model, tmp_path):
         load_clustering(path)
     with pytest.raises(InputError, match="cannot read the model"):
         load_clustering(tmp_path / "none.json")
+
+
+def with_checksum(path, content):
+    """Put other tensors beside a model, as somebody would who knows the format."""
+    path.with_suffix(".safetensors").write_bytes(content)
+    document = json.loads(path.read_text())
+    document["tensors"] = hashlib.sha256(content).hexdigest()
+    path.write_text(json.dumps(document))
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff" * 64, b"\x02" + bytes(7) + b"{}"])
+def test_tensors_that_are_none(model, tmp_path, content):
+    path = tmp_path / "model.json"
+    save_clustering(model, path)
+    with_checksum(path, content)
+    with pytest.raises(InputError, match="is damaged") as caught:
+        load_clustering(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_flipped_bytes_are_told_in_a_sentence(model, tmp_path):
+    path = tmp_path / "model.json"
+    save_clustering(model, path)
+    whole = path.with_suffix(".safetensors").read_bytes()
+    rng = random.Random(0)
+    sentences = []
+    for _ in range(60):
+        content = bytearray(whole)
+        for _ in range(3):  # most often in the header, which is 1,500 bytes long
+            content[rng.randrange(1500)] = rng.randrange(256)
+        with_checksum(path, bytes(content))
+        try:
+            load_clustering(path)
+        except InputError as error:
+            sentences.append(str(error))
+    assert len(sentences) > 30
+    assert not any("\n" in sentence or "frame #" in sentence for sentence in sentences)
+
+
+@pytest.mark.parametrize("shape", [[1, 10**6, 10**6], [10**30, 1, 1], [-1, 10, 10]])
+def test_sizes_are_refused_before_they_are_made(model, tmp_path, shape):
+    path = tmp_path / "model.json"
+    save_clustering(model, path)
+    document = json.loads(path.read_text())
+    document["images"]["shape"] = shape
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match="is damaged: the prototypes have shape"):
+        load_clustering(path)
+
+
+def test_words_of_torch_do_not_reach_the_user(model, tmp_path, monkeypatch):
+    def fails(*_):
+        raise RuntimeError("[enforce fail at alloc_cpu.cpp:1]\nframe #0: c10::Error")
+
+    save_clustering(model, tmp_path / "model.json")
+    monkeypatch.setattr("kindset.images._storage._restore_network", fails)
+    with pytest.raises(InputError, match="do not fit each other") as caught:
+        load_clustering(tmp_path / "model.json")
+    assert "c10" not in str(caught.value)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+def test_tensors_that_are_no_file_do_not_block(model, tmp_path):
+    save_clustering(model, tmp_path / "model.json")
+    (tmp_path / "model.safetensors").unlink()
+    os.mkfifo(tmp_path / "model.safetensors")
+    with pytest.raises(InputError, match="is not a regular file"):
+        load_clustering(tmp_path / "model.json")
 
 
 def test_files_of_two_models_do_not_mix(model, shapes, tmp_path):

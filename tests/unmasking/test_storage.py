@@ -1,3 +1,4 @@
+import hashlib
 import json
 
 import numpy as np
@@ -135,3 +136,24 @@ def test_a_model_of_an_earlier_release(model, data, tmp_path, monkeypatch):
     with np.load(tmp_path / "model.npz") as file:
         assert "offset_" not in file.files
     same(model, load_unmasking(tmp_path / "model.json"))
+
+
+@pytest.mark.parametrize("value", [10**30, -1, 1e308, [], "x\n", {"a": 1}])
+@pytest.mark.parametrize("name", ["n_clusters", "n_iterations"])
+def test_parameters_out_of_range(saved, name, value):
+    document = json.loads(saved.read_text())
+    document["parameters"][name] = value
+    saved.write_text(json.dumps(document))
+    with pytest.raises(InputError, match="is damaged") as caught:
+        load_unmasking(saved)
+    assert "\n" not in str(caught.value)
+
+
+def test_arrays_with_a_sound_checksum_that_are_none(saved):
+    content = b"PK\x05\x06" + bytes(10)
+    saved.with_suffix(".npz").write_bytes(content)
+    document = json.loads(saved.read_text())
+    document["arrays"] = hashlib.sha256(content).hexdigest()
+    saved.write_text(json.dumps(document))
+    with pytest.raises(InputError, match="is not a readable npz file"):
+        load_unmasking(saved)
