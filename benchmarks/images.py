@@ -248,11 +248,11 @@ def _step_times(model, images):
     import torch
 
     from kindset.images._restarts import _start
+    from kindset.images._setup import make_groups, make_problem
 
-    tensor = model._read(images, reset=True)
     model.transforms_ = AMT
-    problem = model._problem(tensor)
-    trainer = _start(problem, model._group(problem, 0, model.n_init, 0))
+    problem = make_problem(model, model._read_training(images))
+    trainer = _start(problem, make_groups(model, problem)[0])
     found = []
     n_steps = 10 if model.encoder in ("mlp", "conv") else 3
     for n_active in range(len(AMT) + 1):
@@ -260,8 +260,8 @@ def _step_times(model, images):
         # In a training a pass that searches all pairs is followed by three that do not.
         parts = []
         for passes, share in ((1, 0.25), (2, 0.75)):
-            trainer.passes = passes
-            trainer.queue = torch.arange(len(images))
+            trainer.batches.passes = passes
+            trainer.batches.queue = torch.arange(len(images))
             trainer._step()
             begin = time.process_time()
             for _ in range(n_steps - 1):

@@ -26,12 +26,15 @@ from kindset.images import (
     Warp,
     register_transformation,
 )
-from kindset.images import _optimised as optimised
+from kindset.images import _alignment as alignment
+from kindset.images import _callbacks as callbacks
 from kindset.images import _restarts as restarts
 from kindset.images import _training as training
-from kindset.images._checkpoint import _moments
+from kindset.images._callbacks import Interrupt
 from kindset.images._encoders import build_encoder, count_features
 from kindset.images._model import DTIModel
+from kindset.images._optimiser import laid_out
+from kindset.images._setup import choose_transforms
 
 QUICK = {"transforms": ("affine",), "n_init": 2, "max_epochs": 250, "random_state": 0}
 BOTH = pytest.mark.parametrize("kind", [DTIKMeans, DTIGaussianMixture])
@@ -215,7 +218,7 @@ def test_colour_images(shapes):
     assert model.prototypes_.shape == (3, 10, 10, 3)
     assert model.align(coloured[:4]).shape == (4, 3, 10, 10, 3)
     assert clustering_accuracy(labels, model.labels_) > 0.6
-    assert DTIKMeans(transforms="auto")._choose_transforms((3, 32, 32))[0] == "colour"
+    assert choose_transforms("auto", (3, 32, 32))[0] == "colour"
 
 
 @pytest.mark.parametrize("encoder", ["mlp", "conv", "resnet20", "resnet18"])
@@ -266,7 +269,7 @@ def test_optimised_alignment_in_parts_that_fit_in_memory(shapes, monkeypatch):
         return energies(objective, x, transformed, prior)
 
     monkeypatch.setattr(type(model._model.objective), "energies", watch)
-    monkeypatch.setattr(optimised, "how_many_at_a_time", lambda images: 7)
+    monkeypatch.setattr(alignment, "how_many_at_a_time", lambda images: 7)
     parts = model.transform_parameters(images)["affine"]
     assert max(sizes) == 7
     np.testing.assert_allclose(parts, whole, atol=1e-6)
@@ -390,7 +393,7 @@ def test_checkpoints_change_nothing(kind, shapes, tmp_path, monkeypatch, power_c
     options = {"transforms": ("affine", "colour", "tps"), "n_init": 4, "max_epochs": 60,
                "batch_size": 32, "random_state": 0}  # fmt: skip
     monkeypatch.setattr(training, "WINDOW", 10)  # so that restarts also swap clusters
-    monkeypatch.setattr(restarts, "_SAVE_EVERY", every)  # -1: within stages as well
+    monkeypatch.setattr(callbacks, "_SAVE_EVERY", every)  # -1: within stages as well
     whole = kind(3, **options).fit(images)
     model = kind(3, **options, checkpoint_dir=tmp_path / "new")
     with power_cut(saves):
@@ -420,12 +423,10 @@ def test_checkpoint_of_another_training_is_refused(shapes, tmp_path):
             DTIKMeans(3, **options, **{name: pair[1]}).fit(images)
 
 
-def test_moments_go_to_the_device_of_their_parameter():
-    """A fused optimizer wants its step there as well."""
-    tensors = {f"moment.{key}.x": torch.ones(2) for key in ("step", "exp_avg", "exp_avg_sq")}
-    there = _moments(tensors, "x", torch.empty(2, device="meta"))
-    assert {one.device.type for one in there.values()} == {"meta"}
-    assert _moments(tensors, "y", torch.empty(2, device="meta")) == {}
+@pytest.mark.parametrize("shape", [(2,), ()])
+def test_moments_go_to_the_device_of_their_parameter(shape):
+    """A fused optimizer wants its step there as well, which has another shape."""
+    assert laid_out(torch.ones(shape), torch.empty(2, device="meta")).device.type == "meta"
 
 
 def test_damaged_checkpoint(shapes, tmp_path):
@@ -488,10 +489,10 @@ def test_interrupt_before_the_first_step(shapes, monkeypatch):
     # A group that has not begun is no match for one that has, whatever its loss.
     run, runs = training.Trainer.run, []
 
-    def run_the_second_only(trainer, should_stop, after_window):
+    def run_the_second_only(trainer, callbacks):
         runs.append(trainer)
         n_steps = 5 if len(runs) == 2 else 0
-        return run(trainer, lambda: trainer.step >= n_steps, after_window)
+        return run(trainer, [Interrupt(lambda: trainer.step >= n_steps)])
 
     monkeypatch.setattr(training.Trainer, "run", run_the_second_only)
     with pytest.warns(UserWarning, match="Interrupted"):
@@ -503,7 +504,7 @@ def test_parameters_of_stages_not_reached_are_those_of_the_identity(shapes, monk
     images, _ = shapes
     run = training.Trainer.run
     monkeypatch.setattr(
-        training.Trainer, "run", lambda self, *others: run(self, lambda: self.step >= 5)
+        training.Trainer, "run", lambda self, _: run(self, [Interrupt(lambda: self.step >= 5)])
     )
     model = DTIKMeans(3, **{**QUICK, "transforms": ("affine", "tps")}).fit(images)
     parameters = model.transform_parameters(images)

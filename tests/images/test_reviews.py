@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits
 from kindset.evaluation import clustering_accuracy
 from kindset.exceptions import InputError
 from kindset.images import DTIGaussianMixture, DTIKMeans, load_clustering, save_clustering
-from kindset.images import _restarts as restarts
+from kindset.images import _callbacks as callbacks
 from kindset.images import _reviewing as reviewing
 from kindset.images import _training as training
 from kindset.images._schedule import plan_stages
@@ -216,16 +216,16 @@ def test_assignments_are_held_between_reviews(kind, shapes, monkeypatch):
     def watch(trainer):
         stage = trainer.recipe.stages[trainer.stage]
         before = {name: one.clone() for name, one in trainer.model.state_dict().items()}
-        memory, shares = trainer.memory.clone(), trainer._shares.clone()
+        memory, shares = trainer.search.memory.clone(), trainer.tally.shares.clone()
         step(trainer)
         if stage.name == "review":
             after = trainer.model.state_dict()
             moved = {name for name in before if not torch.equal(before[name], after[name])}
             assert "prototypes" in moved
             assert any(name.startswith("encoder") for name in moved)
-            assert torch.equal(memory, trainer.memory)
+            assert torch.equal(memory, trainer.search.memory)
             counted = torch.bincount(odd, minlength=3) / len(odd)
-            torch.testing.assert_close(trainer._shares - shares, counted[None])
+            torch.testing.assert_close(trainer.tally.shares - shares, counted[None])
         else:
             assert trainer.held is None
         seen.append(stage.name)
@@ -298,7 +298,7 @@ def test_checkpoints_change_nothing(
     images = np.clip(shapes[0][::2] + rng.normal(scale=0.3, size=(45, 10, 10)), 0, 1)
     options = {**QUICK, "max_epochs": 190}
     monkeypatch.setattr(training, "WINDOW", 3)
-    monkeypatch.setattr(restarts, "_SAVE_EVERY", -1.0)
+    monkeypatch.setattr(callbacks, "_SAVE_EVERY", -1.0)
     monkeypatch.setattr(reviewing, "_TRUSTED", 0.0)
     whole = kind(3, **options).fit(images)
     expected = list(verdicts)

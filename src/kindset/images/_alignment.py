@@ -153,7 +153,10 @@ ALIGNMENTS: dict[str, type[Aligner]] = {
 @torch.no_grad()
 def all_energies(model: DTIModel, aligner: Aligner, images: ImageSet) -> Tensor:
     """Return the energies of images with all prototypes, of shape (N, G)."""
-    return torch.cat([
-        model.energies(part, aligner(model, part, None))
-        for part in (rows.to(model.prototypes) for rows in images.split(_BATCH))
-    ])  # fmt: skip
+    # In place: parts kept for later would lie between the large blocks that come and go, which
+    # could then not be given back.
+    energies = model.prototypes.new_empty(len(images), len(model.prototypes))
+    for start, part in zip(range(0, len(images), _BATCH), images.split(_BATCH), strict=True):
+        x = part.to(model.prototypes)
+        energies[start : start + _BATCH] = model.energies(x, aligner(model, x, None))
+    return energies

@@ -44,6 +44,7 @@ class Batches:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take over the rows that wait."""
         queue = state["queue"]
-        if ((queue < 0) | (queue >= self.n_samples)).any():
+        whole = queue.ndim == 1 and queue.dtype == torch.int64
+        if not whole or ((queue < 0) | (queue >= self.n_samples)).any():
             raise ValueError("it names images that do not exist")
         self.queue, self.passes = queue, int(state["passes"])

@@ -88,9 +88,10 @@ class DTIKMeans(DTIClustering):
         Mean squared difference, per pixel, between images and their aligned prototypes, with what
         `stiffness` adds.
     history_ : Bunch
-        One entry for every 50 steps: `step`, `stage`, `loss`, `shares` of the clusters,
-        `n_restarts`, `n_reassigned` clusters; `prototypes` at the steps `snapshot_step`; and
-        `n_changed`, how many images each review gave another cluster.
+        One entry for every 50 steps: `step`, `stage`, `loss` (of the restart that was kept, the
+        mean of these steps), `shares` of the clusters, `n_restarts`, `n_reassigned` clusters;
+        `prototypes` at the steps `snapshot_step`; and `n_changed`, how many images each review gave
+        another cluster.
     n_reassigned_ : int
         How often a tiny cluster started again beside the largest.
     n_iter_ : int

@@ -69,6 +69,17 @@ class Search:
         b = torch.arange(len(rows)).repeat_interleave(known.shape[1] * self.n_candidates)
         return b, g
 
+    def state_dict(self) -> dict[str, Tensor]:
+        """Return what is remembered."""
+        return {"memory": self.memory}
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        """Take over what was remembered; the prototypes must be in place already."""
+        memory = state["memory"]
+        if memory.shape != (len(self.memory), len(self.model.prototypes)):
+            raise ValueError("it remembers other images or prototypes")
+        self.memory = memory
+
     def take(self, index: Tensor) -> None:
         """Let prototype i be what prototype ``index[i]`` was."""
         self.memory = self.memory[:, index]

@@ -145,7 +145,7 @@ class Trainer:
             "reviewer": None if self.reviewer is None else dict(self.reviewer.state_dict()),
             "held": self.held,
             "batches": self.batches.state_dict(),
-            "memory": self.search.memory,
+            "search": self.search.state_dict(),
             "history": self.history.state_dict(),
             "generator": self.generator.get_state(),
         }
@@ -168,7 +168,7 @@ class Trainer:
             self.reviewer.load_state_dict(state["reviewer"])
         self.held = state["held"]
         self.batches.load_state_dict(state["batches"])
-        self.search.memory = state["memory"]
+        self.search.load_state_dict(state["search"])
         self.history.load_state_dict(state["history"])
         self.generator.set_state(state["generator"])
         self._clear_window()
