@@ -31,6 +31,7 @@ from kindset.evaluation._neighbour_information import (
 )
 from kindset.evaluation._registry import INDICES, Index
 from kindset.evaluation._score_matrix import score_matrix
+from kindset.evaluation._structure_test import StructureTest, structure_test
 from kindset.evaluation._warnings import EvidenceWarning
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "RankingDisplay",
     "ScoreHeatmapDisplay",
     "SpacesDisplay",
+    "StructureTest",
     "adjusted_rand",
     "agreement",
     "c_index",
@@ -65,4 +67,5 @@ __all__ = [
     "s_dbw",
     "score_matrix",
     "silhouette",
+    "structure_test",
 ]
