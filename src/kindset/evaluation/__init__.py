@@ -32,6 +32,7 @@ from kindset.evaluation._neighbour_information import (
 from kindset.evaluation._registry import INDICES, Index
 from kindset.evaluation._score_matrix import score_matrix
 from kindset.evaluation._structure_test import StructureTest, structure_test
+from kindset.evaluation._trusted_agreement import trusted_agreement, verdict_scores
 from kindset.evaluation._warnings import EvidenceWarning
 
 __all__ = [
@@ -68,4 +69,6 @@ __all__ = [
     "score_matrix",
     "silhouette",
     "structure_test",
+    "trusted_agreement",
+    "verdict_scores",
 ]
