@@ -9,6 +9,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +119,7 @@ def _autoencoder(
 
     def layers(*sizes: int) -> torch.nn.Sequential:
         steps: list[Any] = []
-        for a, b in zip(sizes[:-1], sizes[1:], strict=True):
+        for a, b in pairwise(sizes):
             steps += [torch.nn.Linear(a, b), torch.nn.ReLU()]
         return torch.nn.Sequential(*steps[:-1])
 
@@ -142,50 +143,66 @@ def _autoencoder(
         yield epoch, code()
 
 
-def make_spaces(X: np.ndarray, n_classes: int) -> dict[str, np.ndarray]:
-    """Embed data in many ways."""
-    n, d = X.shape
-    spaces = {"raw": X}
-    principal = PCA(min(50, d, n - 1), random_state=0).fit_transform(X)
+def _linear_spaces(X: np.ndarray, principal: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    yield "raw", X
     for width in (2, 5, 10, 20, 50):
         if width <= principal.shape[1]:
-            spaces[f"pca{width}"] = principal[:, :width]
+            yield f"pca{width}", principal[:, :width]
     few = min(10, principal.shape[1])
-    spaces["wpca"] = principal[:, :few] / principal[:, :few].std(axis=0)
-    spaces["ica"] = FastICA(few, random_state=0, max_iter=500).fit_transform(principal)
+    yield "wpca", principal[:, :few] / principal[:, :few].std(axis=0)
+    yield "ica", FastICA(few, random_state=0, max_iter=500).fit_transform(principal)
     if X.min() >= 0:
-        spaces["nmf"] = NMF(min(10, d), init="nndsvda", random_state=0).fit_transform(X)
+        model = NMF(min(10, X.shape[1]), init="nndsvda", random_state=0)
+        yield "nmf", model.fit_transform(X)
     for width, seed in ((2, 0), (2, 1), (5, 0), (5, 1), (20, 0)):
-        spaces[f"rp{width}s{seed}"] = GaussianRandomProjection(
-            width, random_state=seed
-        ).fit_transform(X)
+        projection = GaussianRandomProjection(width, random_state=seed)
+        yield f"rp{width}s{seed}", projection.fit_transform(X)
+
+
+def _graph_spaces(principal: np.ndarray, n_classes: int) -> Iterator[tuple[str, np.ndarray]]:
+    n, d = principal.shape
     for perplexity in (5, 15, 30, 50):
         model = TSNE(perplexity=min(perplexity, (n - 1) / 4), random_state=0, init="pca")
-        spaces[f"tsne{perplexity}"] = model.fit_transform(principal).astype(np.float64)
+        yield f"tsne{perplexity}", model.fit_transform(principal).astype(np.float64)
     for width, near in ((2, 10), (5, 10), (n_classes, 10), (n_classes, 30)):
-        near = min(near, n // 4)
-        width = min(width, n // 4)
-        spaces[f"spec{width}nn{near}"] = SpectralEmbedding(
-            width, affinity="nearest_neighbors", n_neighbors=near, random_state=0
-        ).fit_transform(principal)
-    for width in (2, 5):
-        spaces[f"isomap{width}"] = Isomap(n_components=width, n_neighbors=10).fit_transform(
-            principal
+        spectral = SpectralEmbedding(
+            min(width, n // 4),
+            affinity="nearest_neighbors",
+            n_neighbors=min(near, n // 4),
+            random_state=0,
         )
-    spaces["lle5"] = LocallyLinearEmbedding(
+        yield f"spec{width}nn{near}", spectral.fit_transform(principal)
+    for width in (2, 5):
+        isomap = Isomap(n_components=width, n_neighbors=10)
+        yield f"isomap{width}", isomap.fit_transform(principal)
+    locally_linear = LocallyLinearEmbedding(
         n_components=min(5, d), n_neighbors=12, random_state=0, eigen_solver="dense"
-    ).fit_transform(principal)
+    )
+    yield "lle5", locally_linear.fit_transform(principal)
+
+
+def _trained_spaces(X: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
     for width in (2, 5, 10, 20):
         for rate in (3e-4, 1e-3, 5e-3):
             *_, (_, code) = _autoencoder(X, width, rate, 30)
-            spaces[f"ae{width}lr{rate}"] = code
+            yield f"ae{width}lr{rate}", code
     for noise in (0.3, 1.0):
         *_, (_, code) = _autoencoder(X, 10, 1e-3, 30, noise)
-        spaces[f"dae{noise}"] = code
+        yield f"dae{noise}", code
     for seed, rate in ((1, 1e-3), (2, 3e-3)):
         for epoch, code in _autoencoder(X, 10, rate, 64, seed=seed):
             if epoch in (0, 1, 2, 4, 8, 16, 32, 64):
-                spaces[f"ck{seed}_{epoch}"] = code
+                yield f"ck{seed}_{epoch}", code
+
+
+def make_spaces(X: np.ndarray, n_classes: int) -> dict[str, np.ndarray]:
+    """Embed data in many ways."""
+    principal = PCA(min(50, X.shape[1], len(X) - 1), random_state=0).fit_transform(X)
+    spaces = {
+        **dict(_linear_spaces(X, principal)),
+        **dict(_graph_spaces(principal, n_classes)),
+        **dict(_trained_spaces(X)),
+    }
     return {name: space for name, space in spaces.items() if np.ptp(space, axis=0).max() > 1e-9}
 
 

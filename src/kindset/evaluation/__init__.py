@@ -36,6 +36,8 @@ from kindset.evaluation._neighbour_information import (
 from kindset.evaluation._registry import INDICES, Index, get_index
 from kindset.evaluation._score_matrix import score_matrix
 from kindset.evaluation._spaces import METRICS, Metric, check_metric
+from kindset.evaluation._structure_test import StructureTest, structure_test
+from kindset.evaluation._trusted_agreement import trusted_agreement, verdict_scores
 from kindset.evaluation._warnings import EvidenceWarning
 
 __all__ = [
@@ -56,6 +58,7 @@ __all__ = [
     "RankingDisplay",
     "ScoreHeatmapDisplay",
     "SpacesDisplay",
+    "StructureTest",
     "adjusted_rand",
     "agreement",
     "c_index",
@@ -86,4 +89,7 @@ __all__ = [
     "s_dbw",
     "score_matrix",
     "silhouette",
+    "structure_test",
+    "trusted_agreement",
+    "verdict_scores",
 ]
