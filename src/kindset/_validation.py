@@ -12,6 +12,7 @@ from numbers import Integral, Real
 from typing import Any, Protocol
 
 import numpy as np
+from sklearn.utils.validation import validate_data
 
 from kindset.exceptions import InputError
 
@@ -198,6 +199,38 @@ def check_values(values: Mapping[str, Any], constraints: Mapping[str, Constraint
 def check_parameters(estimator: Any) -> None:
     """Refuse an estimator whose parameters are not what `_parameter_constraints` says."""
     check_values(vars(estimator), estimator._parameter_constraints)
+
+
+def validated(estimator: Any, X: Any, **options: Any) -> Any:
+    """Call scikit-learn's `validate_data`, and say in one sentence what it says in many.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X : array-like
+    **options
+        Of `sklearn.utils.validation.validate_data`.
+    """
+    try:
+        return validate_data(estimator, X, **options)
+    except ValueError as error:
+        raise in_one_sentence(error, X) from error
+
+
+def in_one_sentence(error: ValueError, X: Any) -> ValueError:
+    """Return a short form of what scikit-learn says of missing numbers, text and wrong shapes."""
+    message = str(error)
+    if message.startswith("Expected 2D array"):
+        # scikit-learn's own checks look for the words "Reshape your data".
+        return InputError(
+            f"X has shape {np.shape(X)}: Reshape your data to (n_samples, n_features)."
+        )
+    if message.startswith("Input ") and "contains" in message:
+        first = message.partition("\n")[0].rstrip(".")
+        return InputError(f"{first}; drop or fill it.")
+    if message.startswith("could not convert string"):
+        return InputError("X holds text where numbers are needed.")
+    return error
 
 
 @contextmanager
