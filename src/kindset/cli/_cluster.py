@@ -23,7 +23,7 @@ from kindset.cli._options import (
     read_seeds,
     read_size,
 )
-from kindset.cli._ranking import show_consensus
+from kindset.cli._ranking import show_consensus, show_notes
 from kindset.cli._terminal import echo, logged_lines
 from kindset.comparison import compare_runs
 from kindset.exceptions import InputError
@@ -170,6 +170,7 @@ def _rank(runs: Sequence[Run], data: Dataset, n_jobs: int) -> None:
         return
     echo("")
     show_consensus(comparison)
+    show_notes(comparison)
 
 
 def facts(runs: Sequence[Run]) -> dict[str, Any]:

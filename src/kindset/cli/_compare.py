@@ -24,7 +24,7 @@ from kindset.cli._options import (
     Truth,
     read_indices,
 )
-from kindset.cli._ranking import show_comparison
+from kindset.cli._ranking import show_comparison, show_notes
 from kindset.cli._terminal import echo
 from kindset.comparison import DEFAULT_NOISE, Comparison, compare_runs
 from kindset.evaluation import (
@@ -84,6 +84,7 @@ def compare(
         random_state=seed,
         verbose=not as_json,
     )
+    show_notes(comparison)
     if out is not None:
         with output_folder(out, force=force) as stage:
             _write(comparison, stage)

@@ -7,9 +7,15 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from kindset.cli._terminal import shown
+from kindset.cli._terminal import say, shown
 from kindset.comparison import KNOWN_MEASURES, Comparison, is_varied
 from kindset.evaluation import INDICES
+
+
+def show_notes(comparison: Comparison) -> None:
+    """Print what must be known about a ranking, on standard error."""
+    for note in comparison.notes:
+        say(note, mark="note:", style="yellow")
 
 
 def show_comparison(comparison: Comparison) -> None:
@@ -36,6 +42,7 @@ def show_consensus(comparison: Comparison) -> None:
         "place": [f"{place:g}" for place in consensus["place"]],
         "run": [str(run) for run in consensus.index],
         "K": [str(k) for k in details["clusters"]],
+        **_coverage(details),
     }
     for name in comparison.evaluations:
         cells[INDICES[name].short] = [f"{rank:g}" for rank in consensus[name]]
@@ -76,6 +83,7 @@ def _ranking_table(comparison: Comparison, name: str) -> Table:
         "rank": [f"{rank:g}" for rank in ranking["rank"]],
         "run": [str(run) for run in ranking.index],
         "K": [str(k) for k in ranking["clusters"]],
+        **_coverage(ranking),
         "score": [
             f"{score:.3g}{'*' if absent else ''}"
             for score, absent in zip(
@@ -93,6 +101,13 @@ def _ranking_table(comparison: Comparison, name: str) -> Table:
             ranks = ranking[strategy].round(12).rank(ascending=False)
             cells[heading] = ["–" if np.isnan(rank) else f"{rank:g}" for rank in ranks]
     return _table(f"{INDICES[name].title}{direction}", cells | _known(ranking))
+
+
+def _coverage(ranking: pd.DataFrame) -> dict[str, list[str]]:
+    """Return the share of the samples that each run labels, if any run leaves some out."""
+    if (ranking["coverage"] == 1).all():
+        return {}
+    return {"covers": [f"{int(100 * share + 1e-9)}%" for share in ranking["coverage"]]}
 
 
 def _known(ranking: pd.DataFrame) -> dict[str, list[str]]:
