@@ -99,7 +99,7 @@ def test_known_labels_in_a_survey(kindset, folder):
     code, out, err = kindset("cluster", "s.csv", "-m", "bos", "-k", 4, "--label-column", "kind")
     assert code == 0, err
     assert "4 questions" in out
-    assert "Against the known labels (kind): ARI" in out
+    assert "Against the known labels (kind): NMI" in out
     assert (folder / "s-bos" / "assignment.png").exists()
     assert 0 < Run.load(folder / "s-bos").metrics["ARI"] <= 1
 
@@ -120,7 +120,7 @@ def test_known_labels_in_a_survey(kindset, folder):
         (["bare.csv", "bare2.csv"], "none of the runs has a space"),
         (["runs", "--bootstrap", "-5"], "Invalid value for '--bootstrap'"),
         (["runs", "--jobs", "0"], "--jobs must be a number of threads"),
-        (["runs", "--truth", "runs/0/run.json"], "--truth takes a .csv or .npy file"),
+        (["runs", "--truth", "runs/0/run.json"], "labels are read from a .csv, .npy or .npz file"),
         (["runs", "--raw", "short.csv"], "raw has 3 points where 150 are expected"),
     ],
 )

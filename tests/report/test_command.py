@@ -155,9 +155,10 @@ def test_metric_and_noise_are_those_of_compare(kindset, folder):
     }
     assert found["error"] is None
     assert "3 noise points (-1)" in cautions(folder / "report.html")
-    assert found["drop"] == ranking(kindset, folder)
-    assert found["drop"] != found["singletons"]
-    assert found["drop"] != ranking(kindset, folder, "--metric", "cosine")
+    found["penalise"] = ranking(kindset, folder)
+    assert found["penalise"] == ranking(kindset, folder, "--noise", "penalise")
+    assert found["penalise"] != found["drop"] != found["singletons"]
+    assert found["penalise"] != ranking(kindset, folder, "--metric", "cosine")
     code, out, _ = kindset("compare", "runs", "--noise", "singletons", "--json")
     assert code == 0
     scores = [row["ace"] for row in json.loads(out)["rankings"]["silhouette"]]

@@ -12,6 +12,7 @@ from kindset.cli._ranking import show_consensus
 from kindset.cli._terminal import echo, logged_lines
 from kindset.comparison import compare_runs
 from kindset.datasets import load_anes96
+from kindset.exceptions import InputError
 from kindset.report import write_report
 from kindset.runs import Run
 from kindset.workbench import METHODS, Dataset, Setting, read_data, sweep
@@ -21,6 +22,7 @@ _SURVEY = (
     "party, education and how often they watch TV news."
 )
 _DIGITS = "Digits that 13 people wrote by hand. Nobody tells the methods which is which."
+_PAGE = "report.html"
 _SEGMENTS = list(range(1, 9))
 
 _BUDGET = {"time_budget": 20.0}
@@ -52,6 +54,7 @@ def demo(
 
     Started again, it goes on with what is there already.
     """
+    _check_place(out)
     with logged_lines(err=False):
         echo(f"1. {_SURVEY} Which kinds are there?\n")
         settings = [Setting(method, _SEGMENTS) for method in ("bos", "god")]
@@ -62,9 +65,19 @@ def demo(
         digits = _make(data, _possible(SETTINGS), out / "digits", jobs, force)
     echo("\n3. Which to trust? The ranking does not see the true digits; NMI, ACC and ARI do.\n")
     show_consensus(compare_runs(digits, truth=data.labels, n_jobs=jobs))
-    page = out / "report.html"
+    page = out / _PAGE
     write_report([*surveys, *digits], page, title="Kindset demo", truth=data.labels, n_jobs=jobs)
     echo(f"\n4. Everything on one page: {page.resolve()}")
+
+
+def _check_place(out: Path) -> None:
+    """Refuse a folder that holds anything but an earlier demo."""
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out} is a file; choose another folder.", parameter="out")
+    if out.is_dir() and {path.name for path in out.iterdir()} - {"survey", "digits", _PAGE}:
+        raise InputError(
+            f"{out} holds files that Kindset did not write; choose another.", parameter="out"
+        )
 
 
 def _make(data: Dataset, settings: list[Setting], out: Path, n_jobs: int, force: bool) -> list[Run]:
