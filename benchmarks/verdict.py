@@ -14,6 +14,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -70,6 +71,7 @@ class Prepared:
 
     @classmethod
     def of(cls, data: PoolData, n_jobs: int | None) -> "Prepared":
+        """Measure all runs of a dataset."""
         runs = list(data.labels)
         found = neighbour_information(
             data.spaces, runs, owners=data.run_space, raw=data.spaces[0], n_jobs=n_jobs
@@ -129,14 +131,17 @@ class Pool:
         self.verdict = verdict_scores(self.eni, self.adjusted_rand)
 
     def pooled(self, index: str = "silhouette") -> np.ndarray:
+        """Average an index over the spaces of the runs."""
         return np.asarray(self.indices[index].mean(axis=0))
 
     def adaptive(self) -> AdaptiveEvaluation:
+        """Fit ACE to the silhouette."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return AdaptiveEvaluation().fit_scores(self.indices["silhouette"])
 
     def shortlist(self) -> np.ndarray:
+        """Mark the runs that the spaces do not clearly place behind the leader."""
         shift = self.verdict - self.eni
         return shortlist(self.q + shift, self.weights, self.verdict)
 
@@ -236,7 +241,7 @@ def _print_parts(outcomes: dict[str, list[Outcome]], part: str) -> None:
 
 def _print_levels(found: list[Outcome]) -> None:
     rows = []
-    for low, high in zip(_LEVELS[:-1], _LEVELS[1:], strict=True):
+    for low, high in pairwise(_LEVELS):
         chosen = [o for o in found if low <= o.strength < high]
         if chosen:
             rows.append(
