@@ -15,7 +15,7 @@ def progress_bar(
 ) -> Iterator[Callable[[str], None]]:
     """Show the phase, the time so far and the time left, on standard error.
 
-    On a terminal that is a bar. A log gets a plain line every ten seconds.
+    On a terminal that is a bar. A log gets a plain line every ten seconds, and one at the end.
 
     Parameters
     ----------
@@ -83,14 +83,12 @@ class _Lines:
         """Count one step, and write a line if the last one is old enough."""
         self._done += 1
         now = time.monotonic()
-        if now - self._written < _BETWEEN_LINES:
+        if now - self._written < _BETWEEN_LINES and self._done < self._total:
             return
         self._written = now
         elapsed = now - self._start
         left = elapsed * (self._total - self._done) / self._done
+        rest = f"{elapsed:.0f} s so far, about {left:.0f} s left" if left else f"{elapsed:.0f} s"
         behind = f" {note}" if note else ""
-        sys.stderr.write(
-            f"{self._description}: {self._done}/{self._total}, {elapsed:.0f} s so far, about "
-            f"{left:.0f} s left{behind}\n"
-        )
+        sys.stderr.write(f"{self._description}: {self._done}/{self._total}, {rest}{behind}\n")
         sys.stderr.flush()

@@ -1,6 +1,7 @@
 """From runs to a comparison."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from numpy.typing import ArrayLike
 
@@ -12,7 +13,7 @@ from kindset.comparison._noise import DEFAULT_NOISE, coverage_of, note_low_cover
 from kindset.comparison._spaces import distinct_spaces, note_repeats, space_names
 from kindset.evaluation import check_metric, check_noise
 from kindset.exceptions import InputError
-from kindset.runs import Run, assumed_same, check_same_data
+from kindset.runs import Run, assumed_same, check_same_data, distinct_names
 
 
 def compare_runs(
@@ -83,7 +84,7 @@ def compare_runs(
     'two'
     """
     rule = check_noise(noise)
-    runs = list(runs)
+    runs = _told_apart(runs)
     if len(runs) < 2:
         raise InputError("a comparison needs at least two runs.")
     check_same_data(runs, same_rows=same_rows)
@@ -109,3 +110,12 @@ def compare_runs(
         *cautions,
     ]
     return Comparison(runs, spaces, owner, evaluations, known, rule, notes)
+
+
+def _told_apart(runs: Sequence[Run]) -> list[Run]:
+    """Give runs of the same name names that tell them apart."""
+    runs = list(runs)
+    return [
+        run if run.name == name else replace(run, name=name)
+        for run, name in zip(runs, distinct_names(runs), strict=True)
+    ]

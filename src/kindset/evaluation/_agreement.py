@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from kindset._compiling import njit
 from kindset.evaluation._labels import Partitions
 from kindset.exceptions import InputError
 

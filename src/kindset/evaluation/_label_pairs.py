@@ -1,8 +1,9 @@
 """What the cluster of a point tells about the clusters of its neighbours."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from kindset._compiling import njit
 
 # Counts of label pairs are kept in a table up to this many labels, otherwise sorted.
 _MAX_TABLE = 1024

@@ -6,9 +6,9 @@ copies of a point have equal distances and the lower index comes first.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from kindset._compiling import njit
 from kindset.evaluation._distances import memory_budget, square_distance
 
 # Rows and columns of a block of products: two megabytes.

@@ -1,8 +1,9 @@
 """A k-means without overhead, for the many small clouds that a null distribution needs."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from kindset._compiling import njit
 
 # Points that are assigned at once.
 _BLOCK = 512

@@ -89,6 +89,8 @@ def _restore(document: dict[str, Any], arrays: dict[str, Any]) -> UnmaskingClust
             parameters[name] = tuple(parameters[name])
     model = UnmaskingClustering(**parameters)
     check_parameters(model)
+    if model.n_clusters is not None and model.n_clusters > len(arrays["labels_"]):
+        raise ValueError("n_clusters is above the number of samples")
     _check(model, arrays)
     for name, array in arrays.items():
         setattr(model, name, array)

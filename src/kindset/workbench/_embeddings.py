@@ -45,11 +45,13 @@ def read_embedding(name: str, shape: tuple[int, ...]) -> tuple[str, int]:
     if kind not in EMBEDDINGS or not re.fullmatch("[1-9][0-9]{0,5}", number):
         raise InputError(
             f"`embedding` takes {' or '.join(f'{known}:N' for known in EMBEDDINGS)} with a number "
-            f"of dimensions, such as pca:20, not {name!r}."
+            f"of dimensions, such as pca:20, not {name!r}.",
+            parameter="embedding",
         )
     if int(number) > min(shape):
         raise InputError(
-            f"`embedding` {name}: there are only {shape[1]} columns and {shape[0]} samples."
+            f"`embedding` {name}: there are only {shape[1]} columns and {shape[0]} samples.",
+            parameter="embedding",
         )
     return kind, int(number)
 
