@@ -30,6 +30,10 @@ class Agreement:
     adjusted_rand: NDArray[np.float64]
     mean: NDArray[np.float64]
 
+    def families(self, threshold: float = 0.95) -> NDArray[np.intp]:
+        """Number the groups of near copies, as the function `families` does."""
+        return families_of(self.adjusted_rand, threshold)
+
 
 @njit(cache=True, nogil=True)
 def _pairs_from_table(one, other, n_one, n_other):  # type: ignore[no-untyped-def]

@@ -77,13 +77,17 @@ class NeighbourInformation:
     n_clusters: NDArray[np.int64]
     coverage: NDArray[np.float64]
 
-    def shortlist(self, n_errors: float = 2.0) -> NDArray[np.bool_]:
+    def shortlist(
+        self, scores: NDArray[np.float64] | None = None, n_errors: float = 2.0
+    ) -> NDArray[np.bool_]:
         """Mark the partitions that the spaces do not clearly place behind the leader.
 
         A partition is listed if its mean deficit is at most `n_errors` standard errors, which
-        come from the disagreement of the spaces. This is no confidence set.
+        come from the disagreement of the spaces. This is no confidence set. If further signals
+        changed the scores, give the new `scores`: each shifts a partition alike in all spaces.
         """
-        return shortlist(self.q, self.weights, self.scores, n_errors)
+        total = self.scores if scores is None else scores
+        return shortlist(self.q + (total - self.scores), self.weights, total, n_errors)
 
 
 def shortlist(
