@@ -25,7 +25,7 @@ def verdict_chart(verdict: Verdict) -> Markup:
     ]
     label = f"Scores of the leader and of its rival in {len(spaces)} spaces"
     picture = drawing(
-        _WIDTH, floor + _BELOW, label, _axis(across, floor), *rows, class_="wide verdict"
+        _WIDTH, floor + _BELOW, label, _axis(across, floor), *rows, class_="wide why"
     )
     return joined([picture, _legend(verdict)])
 
