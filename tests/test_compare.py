@@ -49,7 +49,14 @@ def test_truth_is_shown_beside(kindset, runs, folder):
         "--out", "result",
     )  # fmt: skip
     assert code == 0, err
-    for word in ("Silhouette", "Davies-Bouldin", "Verdict", "Rank by each index", "NMI", "Rank correlation"):
+    for word in (
+        "Silhouette",
+        "Davies-Bouldin",
+        "Verdict",
+        "Rank by each index",
+        "NMI",
+        "Rank correlation",
+    ):
         assert word in out
     table = pd.read_csv(folder / "result" / "ranking-silhouette.csv", index_col="run")
     labels = Run.load(runs / "2").labels

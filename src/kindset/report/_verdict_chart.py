@@ -24,9 +24,7 @@ def verdict_chart(verdict: Verdict) -> Markup:
         for i, (name, (_, row)) in enumerate(zip(names, spaces.iterrows(), strict=True))
     ]
     label = f"Scores of the leader and of its rival in {len(spaces)} spaces"
-    picture = drawing(
-        _WIDTH, floor + _BELOW, label, _axis(across, floor), *rows, class_="wide why"
-    )
+    picture = drawing(_WIDTH, floor + _BELOW, label, _axis(across, floor), *rows, class_="wide why")
     return joined([picture, _legend(verdict)])
 
 
