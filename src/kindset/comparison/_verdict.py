@@ -25,6 +25,8 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 
 # Measured on pools of runs with known labels; docs/benchmarks/verdict-log.md has the tables.
 _FAIR, _GOOD = 0.4, 0.6
+# Clouds without groups reach this; no pool with labels that were found (AMI of 0.6) was below it.
+_NOTHING = 0.12
 # With a larger p-value, clouds without groups show as much as the data.
 _ALPHA = 0.1
 
@@ -74,6 +76,8 @@ class Verdict:
     @property
     def level(self) -> Level:
         """How far to trust the first place."""
+        if self.strength < _NOTHING:
+            return "no structure"
         if self.test is not None and self.test.p_value > _ALPHA:
             return "no structure"
         if self.strength < _FAIR:
