@@ -9,16 +9,19 @@ datasets. Means are over datasets, with tasks of equal weight.
 import argparse
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from _measure import table
 from _pools import PoolData, read_pools
 from _signals import ALSO_MARGINS, SIGNALS, measure_space, mutual_information
+from sklearn.metrics import adjusted_mutual_info_score
 from verdict import Outcome, Pool, Prepared, by_dataset, mean_and_error, outcome
 
 from kindset._compiling import njit
-from kindset.evaluation import trusted_agreement
+from kindset.evaluation import agreement, trusted_agreement
+from kindset.evaluation._label_pairs import label_entropy
 from kindset.evaluation._labels import Partitions
 from kindset.evaluation._neighbour_information import relative_excess, space_weights
 from kindset.evaluation._spaces import first_copies
@@ -32,19 +35,43 @@ _IN_NATS = ("information", "walk", "vote")
 # ------------------------------------------------------------------------- what each dataset gives
 
 
+@dataclass
 class Signals(Prepared):
     """What a dataset gives, with the signals of all spaces and further tables of agreement."""
+
+    tables: dict[str, np.ndarray]
 
     @classmethod
     def read(cls, data: PoolData, cache: Path) -> "Signals":
         """Measure a dataset, or read what was measured before."""
-        self = cls(**vars(Prepared.cached(data, None, cache)))
         path = cache / f"signals_{data.name}.npz"
         if not path.exists():
             np.savez(path, **_measure_signals(data))
         with np.load(path, allow_pickle=False) as stored:
-            self.tables = dict(stored)
-        return self
+            tables = dict(stored)
+        row_of = np.unique(first_copies(data.spaces), return_inverse=True)[1]
+        points = _points(data)
+        runs = list(data.labels)
+        base = "information, 10 neighbours"
+        ami = [adjusted_mutual_info_score(data.y, labels) for labels in runs]
+        codes = Partitions.stack([r[points] for r in runs], n_samples=len(points), noise="drop")
+        return cls(
+            data=data,
+            home=row_of[data.run_space],
+            raw=int(row_of[0]),
+            excess=tables[base] - tables[f"{base} (gauss)"],
+            entropies=np.array([label_entropy(c) for c in codes.codes]),
+            is_cut=codes.n_clusters >= 2,
+            indices={},
+            adjusted_rand=agreement(runs).adjusted_rand,
+            measures=np.array(ami)[:, None],
+            tables=tables,
+        )
+
+
+def _points(data: PoolData) -> np.ndarray:
+    n = len(data.y)
+    return np.linspace(0, n - 1, min(n, _MAX_POINTS)).astype(int)
 
 
 def _measure_signals(data: PoolData) -> dict[str, np.ndarray]:
@@ -54,7 +81,7 @@ def _measure_signals(data: PoolData) -> dict[str, np.ndarray]:
     needed = np.zeros((len(distinct), len(home)), dtype=bool)
     for runs in (pool for pool, ranked in zip(data.pools, data.ranked, strict=True) if ranked):
         needed[np.ix_(np.unique([*home[runs], row_of[0]]), runs)] = True
-    points = np.linspace(0, len(data.y) - 1, min(len(data.y), _MAX_POINTS)).astype(int)
+    points = _points(data)
     stacked = Partitions.stack(list(data.labels[:, points]), n_samples=len(points), noise="drop")
     tables: dict[str, np.ndarray] = {}
     for row, s in enumerate(distinct):
@@ -241,6 +268,8 @@ def _noise_share(p: SignalPool) -> np.ndarray:
 
 
 CANDIDATES: dict[str, Rule] = {
+    "the default rule": lambda p: p.verdict,
+    "ENI": lambda p: p.eni,
     **dict(_space_rules()),
     "four scales of neighbours, relative": lambda p: p.weighed(_several_scales(p)),
     "q without unit: excess": lambda p: p.weights @ p.excess("information, 10 neighbours"),
@@ -268,7 +297,6 @@ CANDIDATES: dict[str, Rule] = {
     "trusted share of others' entropy": lambda p: _share_explained(p, of_own=False),
     "trusted prediction strength": lambda p: _trusted(p.eni, p.tables["strength"]),
     "mean shared information": lambda p: _trusted(np.ones(len(p.eni)), _adjusted_information(p)),
-    "silhouette by weights of ENI's spaces": lambda p: p.pooled(),
     "share of noise": _noise_share,
 }
 
@@ -285,9 +313,8 @@ def _added(pool: SignalPool, values: np.ndarray, share: float) -> np.ndarray:
     return np.asarray(_standard(pool.verdict) + share * _standard(values))
 
 
-def measure(pools: list[tuple[str, str, SignalPool, np.ndarray]]) -> list[list[object]]:
+def measure(pools: list[tuple[str, str, SignalPool, np.ndarray]]) -> Iterator[list[object]]:
     """Rows of the table: each candidate alone, and added with a weight from other datasets."""
-    rows = []
     for name, rule in CANDIDATES.items():
         found: dict[float | None, list[Outcome]] = {s: [] for s in (None, *_SHARES)}
         for dataset, task, pool, measures in pools:
@@ -297,7 +324,7 @@ def measure(pools: list[tuple[str, str, SignalPool, np.ndarray]]) -> list[list[o
                 result = outcome(scores, measures)
                 found[share].append(Outcome(dataset, task, pool.strength, *result))
         spearman, regret = _left_out({s: found[s] for s in _SHARES})
-        rows.append(
+        yield (
             [
                 name,
                 mean_and_error(by_dataset(found[None], lambda o: float(o.spearman[0]))),
@@ -311,7 +338,6 @@ def measure(pools: list[tuple[str, str, SignalPool, np.ndarray]]) -> list[list[o
                 mean_and_error(regret),
             ]
         )
-    return rows
 
 
 def _left_out(found: dict[float, list[Outcome]]) -> tuple[np.ndarray, np.ndarray]:
@@ -346,7 +372,7 @@ def main() -> None:
     pools = read_all(Path(os.environ["KINDSET_POOLS"]), options.cache)
     shares = [f"{what} +{share}" for what in ("Spearman", "regret") for share in _SHARES[1:]]
     header = ["signal", "alone", "regret", *shares, "left out: Spearman", "regret"]
-    table(header, measure(pools))
+    table(header, list(measure(pools)))
 
 
 if __name__ == "__main__":

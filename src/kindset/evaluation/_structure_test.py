@@ -274,8 +274,8 @@ def _clouds(
 ) -> dict[str, Cloud]:
     """Return the kinds of clouds without groups, each as a function that draws one."""
     principal = _principal(narrow, _MAX_WIDTH)
-    # The estimate is a little low at the edge of a cloud; rounding down keeps the test careful.
-    width = max(int(dimension + 0.25), 1)
+    # Rounding down keeps the test careful: bands, rings and bent surfaces are like thinner clouds.
+    width = max(int(dimension), 1)
     return {
         "columns": lambda rng: _shuffled(whole, rng),
         "principal": lambda rng: np.stack(
