@@ -300,6 +300,7 @@ def compare_rules(folder: Path, n_jobs: int | None, cache: Path | None) -> None:
     """Run all rules over all pools of a folder."""
     outcomes: dict[str, list[Outcome]] = {rule: [] for rule in RULES}
     hits, shares = [], []
+    best: list[Outcome] = []
     for path in sorted(folder.glob("*.npz")):
         data = read_pools(path)
         prepared = Prepared.cached(data, n_jobs, cache)
@@ -309,6 +310,8 @@ def compare_rules(folder: Path, n_jobs: int | None, cache: Path | None) -> None:
             if not ranked:
                 continue
             pool, measures = Pool(prepared, runs), prepared.measures[runs]
+            best_ratio = float(logs[runs][measures[:, 0].argmax()])
+            best.append(Outcome(data.name, task, 0.0, np.ones(1), 0.0, best_ratio))
             for rule, score in RULES.items():
                 scores = np.round(score(pool), 12)
                 ratio = logs[runs][scores == scores.max()].mean()
@@ -324,7 +327,7 @@ def compare_rules(folder: Path, n_jobs: int | None, cache: Path | None) -> None:
         print()
         _print_parts(outcomes, part)
     print()
-    _print_counts(outcomes)
+    _print_counts(outcomes | {"run of highest AMI": best})
     print()
     _print_levels(next(iter(outcomes.values())))
     print(
