@@ -24,6 +24,9 @@ from sklearn.mixture import GaussianMixture
 from sklearn.preprocessing import StandardScaler
 from sklearn.random_projection import GaussianRandomProjection
 
+# Points of a dataset: so many, or so many for each class if that is more, up to a limit.
+_FEW_POINTS = 600
+_PER_CLASS = 12
 _MAX_POINTS = 1200
 _FACTORS = (0.3, 0.5, 0.7, 0.8, 1.0, 1.2, 1.5, 2.0, 2.5, 3.0)
 
@@ -85,7 +88,8 @@ def _table(path: Path) -> tuple[np.ndarray, np.ndarray]:
 
 def _sample(n: int, labels: np.ndarray) -> np.ndarray:
     order = np.random.RandomState(0).permutation(n)
-    return np.sort(order[:_MAX_POINTS])
+    wanted = max(_FEW_POINTS, _PER_CLASS * len(np.unique(labels)))
+    return np.sort(order[: min(wanted, _MAX_POINTS)])
 
 
 def held_out_data(folder: Path) -> dict[str, Callable[[], tuple[np.ndarray, np.ndarray]]]:

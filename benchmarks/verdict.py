@@ -3,6 +3,7 @@
     KINDSET_POOLS=… python benchmarks/verdict.py pools                  development pools
     KINDSET_DATA=… python benchmarks/verdict.py pools --made FOLDER     pools made by this script
     python benchmarks/verdict.py structure                              clouds without groups
+    KINDSET_POOLS=… python benchmarks/verdict.py structure              pools with groups
     python benchmarks/verdict.py cost                                   beside the silhouette matrix
 
 Means are over datasets. Within a dataset, tasks have equal weight.
@@ -13,26 +14,19 @@ import os
 import warnings
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+from _clouds import FURTHER, LISTED, Cloud, usual_runs
 from _measure import apart, table
 from _pools import PoolData, make_held_out, read_pools
-from scipy.stats import rankdata, spearmanr
-from sklearn.cluster import AgglomerativeClustering, KMeans
-from sklearn.datasets import (
-    load_breast_cancer,
-    load_digits,
-    load_iris,
-    load_wine,
-    make_swiss_roll,
-)
-from sklearn.decomposition import PCA
+from scipy.stats import rankdata
+from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
-from sklearn.mixture import GaussianMixture
 
+from kindset.comparison._weighing import CLEAR_STRENGTH, Evidence, Weighing
 from kindset.evaluation import (
     AdaptiveEvaluation,
     agreement,
@@ -50,6 +44,11 @@ from kindset.evaluation._spaces import first_copies
 _INDICES = ("silhouette", "calinski_harabasz", "davies_bouldin")
 _MEASURES = ("AMI", "NMI", "ACC", "ARI")
 _LEVELS = (0.0, 0.4, 0.5, 0.6, np.inf)
+# With a larger p-value, clouds without groups show as much as the data.
+_ALPHA = 0.1
+# AMI of a run that shows the labels well.
+_GOOD_RUN = 0.6
+_STORED = ("home", "raw", "excess", "entropies", "is_cut", "adjusted_rand", "measures")
 
 
 # ---------------------------------------------------------------------------- what all pools share
@@ -68,6 +67,23 @@ class Prepared:
     indices: dict[str, np.ndarray]
     adjusted_rand: np.ndarray
     measures: np.ndarray
+
+    @classmethod
+    def cached(cls, data: PoolData, n_jobs: int | None, cache: Path | None) -> "Prepared":
+        """Measure all runs of a dataset, or read what was measured before from a folder."""
+        if cache is None:
+            return cls.of(data, n_jobs)
+        path = cache / f"{data.name}.npz"
+        if not path.exists():
+            cache.mkdir(parents=True, exist_ok=True)
+            fresh = cls.of(data, n_jobs)
+            arrays = {f.name: getattr(fresh, f.name) for f in fields(cls) if f.name in _STORED}
+            np.savez_compressed(path, **arrays, **fresh.indices)
+        with np.load(path, allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in _STORED}
+            indices = {name: stored[name] for name in _INDICES}
+        arrays["raw"] = int(arrays["raw"])
+        return cls(data=data, indices=indices, **arrays)
 
     @classmethod
     def of(cls, data: PoolData, n_jobs: int | None) -> "Prepared":
@@ -111,6 +127,7 @@ class Pool:
 
     def __init__(self, prepared: Prepared, runs: np.ndarray) -> None:
         rows = list(dict.fromkeys([*prepared.home[runs].tolist(), prepared.raw]))
+        self.rows = rows
         own = [row for row in rows if row in set(prepared.home[runs].tolist())]
         self.home = np.array([rows.index(home) for home in prepared.home[runs]])
         self.q = np.stack(
@@ -182,20 +199,26 @@ class Outcome:
     strength: float
     spearman: np.ndarray
     regret: float
+    log_count: float = 0.0
 
 
-def _outcome(scores: np.ndarray, measures: np.ndarray) -> tuple[np.ndarray, float]:
+def _spearman(one: np.ndarray, other: np.ndarray) -> float:
+    """Correlation of ranks; 0 if one of them is constant."""
+    one, other = rankdata(one), rankdata(other)
+    one, other = one - one.mean(), other - other.mean()
+    norm = np.sqrt((one @ one) * (other @ other))
+    return float(one @ other / norm) if norm > 0 else 0.0
+
+
+def outcome(scores: np.ndarray, measures: np.ndarray) -> tuple[np.ndarray, float]:
+    """Spearman correlation with each measure, and AMI that the first choice loses."""
     scores = np.round(np.asarray(scores, dtype=float), 12)
-    spearman = np.zeros(measures.shape[1])
-    if np.ptp(scores) > 0:
-        for j, column in enumerate(measures.T):
-            if np.ptp(column) > 0:
-                spearman[j] = spearmanr(scores, column)[0]
+    spearman = np.array([_spearman(scores, column) for column in measures.T])
     ami = measures[:, 0]
     return spearman, float(ami.max() - ami[scores == scores.max()].mean())
 
 
-def _by_dataset(outcomes: list[Outcome], value: Callable[[Outcome], float]) -> np.ndarray:
+def by_dataset(outcomes: list[Outcome], value: Callable[[Outcome], float]) -> np.ndarray:
     """Mean over the tasks of each dataset."""
     tasks: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for outcome in outcomes:
@@ -203,7 +226,7 @@ def _by_dataset(outcomes: list[Outcome], value: Callable[[Outcome], float]) -> n
     return np.array([np.mean([np.mean(v) for v in t.values()]) for t in tasks.values()])
 
 
-def _mean(values: np.ndarray) -> str:
+def mean_and_error(values: np.ndarray) -> str:
     error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
     return f"{values.mean():.3f} ± {error:.3f}"
 
@@ -212,14 +235,14 @@ def _print_rules(outcomes: dict[str, list[Outcome]]) -> None:
     rows = []
     for rule, found in outcomes.items():
         spearman = [
-            _by_dataset(found, lambda o, j=j: float(o.spearman[j])) for j in range(len(_MEASURES))
+            by_dataset(found, lambda o, j=j: float(o.spearman[j])) for j in range(len(_MEASURES))
         ]
         rows.append(
             [
                 rule,
-                _mean(spearman[0]),
+                mean_and_error(spearman[0]),
                 *(f"{s.mean():.2f}" for s in spearman[1:]),
-                _mean(_by_dataset(found, lambda o: o.regret)),
+                mean_and_error(by_dataset(found, lambda o: o.regret)),
                 f"{max(o.regret for o in found):.2f}",
             ]
         )
@@ -234,7 +257,7 @@ def _print_parts(outcomes: dict[str, list[Outcome]], part: str) -> None:
         cells = []
         for name in names:
             chosen = [o for o in found if getattr(o, part) == name]
-            cells.append(f"{_by_dataset(chosen, lambda o: float(o.spearman[0])).mean():.2f}")
+            cells.append(f"{by_dataset(chosen, lambda o: float(o.spearman[0])).mean():.2f}")
         rows.append([rule, *cells])
     table(["rule", *names], rows)
 
@@ -256,20 +279,44 @@ def _print_levels(found: list[Outcome]) -> None:
     table(["strength", "pools", "Spearman with AMI", "mean regret", "worst"], rows)
 
 
-def compare_rules(folder: Path, n_jobs: int | None) -> None:
+def _print_counts(outcomes: dict[str, list[Outcome]]) -> None:
+    """Say whether rules prefer few or many clusters, in pools that differ in their number."""
+    rows = []
+    for rule, found in outcomes.items():
+        cells = []
+        for task in ("K1", "K"):
+            chosen = [o for o in found if o.task == task]
+            cells += [
+                mean_and_error(by_dataset(chosen, lambda o: o.log_count)),
+                f"{by_dataset(chosen, lambda o: abs(o.log_count)).mean():.2f}",
+                f"{by_dataset(chosen, lambda o: float(o.spearman[0])).mean():.2f}",
+            ]
+        rows.append([rule, *cells])
+    header = [f"{task}: {w}" for task in ("K1", "K") for w in ("log ratio", "size", "Spearman")]
+    table(["rule", *header], rows)
+
+
+def compare_rules(folder: Path, n_jobs: int | None, cache: Path | None) -> None:
     """Run all rules over all pools of a folder."""
     outcomes: dict[str, list[Outcome]] = {rule: [] for rule in RULES}
     hits, shares = [], []
+    best: list[Outcome] = []
     for path in sorted(folder.glob("*.npz")):
         data = read_pools(path)
-        prepared = Prepared.of(data, n_jobs)
+        prepared = Prepared.cached(data, n_jobs, cache)
+        counts = np.array([len(np.unique(labels[labels >= 0])) for labels in data.labels])
+        logs = np.log(np.maximum(counts, 1) / len(np.unique(data.y)))
         for runs, task, ranked in zip(data.pools, data.tasks, data.ranked, strict=True):
             if not ranked:
                 continue
             pool, measures = Pool(prepared, runs), prepared.measures[runs]
+            best_ratio = float(logs[runs][measures[:, 0].argmax()])
+            best.append(Outcome(data.name, task, 0.0, np.ones(1), 0.0, best_ratio))
             for rule, score in RULES.items():
-                spearman, regret = _outcome(score(pool), measures)
-                outcomes[rule].append(Outcome(data.name, task, pool.strength, spearman, regret))
+                scores = np.round(score(pool), 12)
+                ratio = logs[runs][scores == scores.max()].mean()
+                result = outcome(scores, measures)
+                outcomes[rule].append(Outcome(data.name, task, pool.strength, *result, ratio))
             listed = pool.shortlist()
             hits.append(measures[listed, 0].max() >= measures[:, 0].max() - 0.02)
             shares.append(listed.mean())
@@ -279,6 +326,8 @@ def compare_rules(folder: Path, n_jobs: int | None) -> None:
     for part in ("dataset", "task"):
         print()
         _print_parts(outcomes, part)
+    print()
+    _print_counts(outcomes | {"run of highest AMI": best})
     print()
     _print_levels(next(iter(outcomes.values())))
     print(
@@ -290,66 +339,57 @@ def compare_rules(folder: Path, n_jobs: int | None) -> None:
 # --------------------------------------------------------------------------- data without structure
 
 
-def structureless(n: int, seed: int) -> dict[str, np.ndarray]:
-    """Clouds without groups."""
-    rng = np.random.RandomState(seed)
-
-    def shuffled(X: np.ndarray) -> np.ndarray:
-        columns = np.stack([rng.permutation(column) for column in X.T], axis=1)
-        return (columns - columns.mean(axis=0)) / (columns.std(axis=0) + 1e-9)
-
-    ball = rng.randn(n, 3)
-    return {
-        "Gaussian, 2 columns": rng.randn(n, 2),
-        "Gaussian, 10 columns": rng.randn(n, 10),
-        "Gaussian, 10 unequal columns": rng.randn(n, 10) * 0.7 ** np.arange(10),
-        "square": rng.rand(n, 2),
-        "cube of 5 columns": rng.rand(n, 5),
-        "sphere": ball / np.linalg.norm(ball, axis=1, keepdims=True),
-        "exponential, 2 columns": rng.exponential(size=(n, 2)),
-        "exponential, 5 columns": rng.exponential(size=(n, 5)),
-        "lognormal, 2 columns": rng.lognormal(size=(n, 2)),
-        "lognormal, 5 columns": rng.lognormal(size=(n, 5)),
-        "swiss roll": make_swiss_roll(n, random_state=seed)[0],
-        "wine, shuffled": shuffled(load_wine().data),
-        "breast cancer, shuffled": shuffled(load_breast_cancer().data),
-        "iris, shuffled": shuffled(load_iris().data),
-        "digits, shuffled": shuffled(load_digits().data[:n]),
-    }
+def says_no_structure(evidence: Evidence) -> bool:
+    """Whether the verdict on this evidence would be that there is no structure."""
+    return not evidence.is_clear and evidence.structure.p_value > _ALPHA
 
 
-def _usual_runs(X: np.ndarray, seed: int) -> tuple[list[np.ndarray], list[np.ndarray], list[int]]:
-    """Spaces, partitions and owners that a user might have."""
-    spaces = [X, *(PCA(d).fit_transform(X) for d in (2, 5) if d < X.shape[1])]
-    partitions, owners = [], []
-    for s, space in enumerate(spaces):
-        models = [KMeans(k, n_init=2, random_state=seed) for k in (2, 3, 4, 6, 8, 12)]
-        for k in (3, 6):
-            models += [
-                AgglomerativeClustering(k),
-                GaussianMixture(k, random_state=seed, reg_covar=1e-4),
-            ]
-        partitions += [model.fit_predict(space) for model in models]
-        owners += [s] * len(models)
-    return spaces, partitions, owners
-
-
-def test_structure(n: int, n_draws: int) -> None:
-    """Measure false alarms on clouds without groups."""
-    found = defaultdict(list)
-    for seed in range(n_draws):
-        for name, X in structureless(n, seed).items():
-            spaces, partitions, owners = _usual_runs(X, seed)
-            strength = neighbour_information(spaces, partitions, owners=owners, raw=X).strength
-            found[name].append((strength, structure_test(X, partitions).p_value))
+def test_clouds(clouds: dict[str, Cloud], n: int, n_draws: int) -> None:
+    """Count how often clouds without groups are recognised."""
     rows = []
-    for name, pairs in found.items():
-        strengths, p_values = np.array(pairs).T
-        alarms = (p_values <= 0.1) | (strengths >= 0.5)
-        rows.append(
-            [name, len(pairs), f"{strengths.min():.2f} to {strengths.max():.2f}", int(alarms.sum())]
+    for name, cloud in clouds.items():
+        strengths, right = [], []
+        for seed in range(n_draws):
+            X = cloud(n, np.random.RandomState(seed))
+            spaces, partitions, owners = usual_runs(X, seed)
+            evidence = Weighing(raw=X).weigh(spaces, owners, partitions)
+            strengths.append(evidence.neighbours.strength)
+            right.append(says_no_structure(evidence))
+        span = f"{min(strengths):.2f} to {max(strengths):.2f}"
+        rows.append([name, len(X), n_draws, span, sum(right)])
+        print(*rows[-1], sep=" | ", flush=True)
+    print()
+    table(["cloud", "points", "draws", "strength", "said to have no structure"], rows)
+    print(f"\nIn all: {sum(row[4] for row in rows)} of {sum(row[2] for row in rows)}.")
+
+
+def test_pools(folder: Path, cache: Path | None) -> None:
+    """List the pools with a good run that are said to have no structure."""
+    rows, counts = [], defaultdict(int)
+    for path in sorted(folder.glob("*.npz")):
+        data = read_pools(path)
+        prepared = Prepared.cached(data, None, cache)
+        pools = list(
+            zip([np.arange(len(data.labels)), *data.pools], ["all", *data.tasks], strict=True)
         )
-    table(["cloud", "draws", "strength", "false alarms"], rows)
+        for (runs, task), ranked in zip(pools, [True, *data.ranked], strict=True):
+            best = prepared.measures[runs, 0].max()
+            if not ranked or best < _GOOD_RUN:
+                continue
+            counts[data.name] += 1
+            pool = Pool(prepared, runs)
+            if pool.strength < CLEAR_STRENGTH:
+                spaces = [data.spaces[s] for s in np.unique(first_copies(data.spaces))]
+                telling = spaces[pool.rows[int(np.round(pool.weights, 12).argmax())]]
+                test = structure_test(telling, list(data.labels[runs]))
+                if test.p_value > _ALPHA:
+                    values = " ".join(f"{kind} {p:.2f}" for kind, p in test.p_values.items())
+                    rows.append([data.name, task, f"{best:.2f}", f"{pool.strength:.2f}", values])
+                    print(*rows[-1], sep=" | ", flush=True)
+        print(f"{data.name}: {counts[data.name]} pools with a good run", flush=True)
+    print()
+    table(["dataset", "task", "best AMI", "strength", "p-values"], rows)
+    print(f"\nSaid to have no structure: {len(rows)} of {sum(counts.values())}.")
 
 
 # ------------------------------------------------------------------------------------------- cost
@@ -378,31 +418,31 @@ def _time_silhouette(n: int, n_spaces: int, n_runs: int) -> None:
 
 
 def _time_information(n: int, n_spaces: int, n_runs: int) -> None:
-    neighbour_information(*_CACHE.setdefault((n, n_spaces, n_runs), _problem(n, n_spaces, n_runs)))
+    problem = _CACHE.setdefault((n, n_spaces, n_runs), _problem(n, n_spaces, n_runs))
+    found = neighbour_information(*problem)
+    verdict_scores(found.scores, agreement(problem[1]).adjusted_rand)
 
 
 _CACHE: dict[tuple[int, int, int], tuple[list[np.ndarray], list[np.ndarray]]] = {}
+# The silhouette of more points takes too long to be measured each time.
+_MAX_SILHOUETTE = 10_000
 
 
 def measure_cost(sizes: list[int]) -> None:
-    """Time neighbour information beside the silhouette matrix, one thread."""
+    """Time the verdict beside the silhouette matrix: seconds of one processor."""
     shapes = {1_200: (25, 30), 10_000: (10, 20), 100_000: (2, 20)}
     rows = []
     for n in sizes:
-        repeats = 1 if n > 10_000 else 2
-        plain = apart(_time_silhouette, n, *shapes[n], repeats=repeats)
-        ours = apart(_time_information, n, *shapes[n], repeats=repeats)
-        rows.append(
-            [
-                f"{n:,}",
-                *shapes[n],
-                f"{plain.wall:.1f}",
-                f"{ours.wall:.1f}",
-                f"{ours.wall / plain.wall:.1f}",
-                f"{ours.memory:.0f}",
-            ]
-        )
-    header = ["points", "spaces", "runs", "silhouette, s", "ENI, s", "ratio", "ENI, added MB"]
+        ours = apart(_time_information, n, *shapes[n], repeats=1)
+        plain, ratio = "–", "–"
+        if n <= _MAX_SILHOUETTE:
+            silhouette = apart(_time_silhouette, n, *shapes[n], repeats=1)
+            plain, ratio = f"{silhouette.cpu:.1f}", f"{ours.cpu / silhouette.cpu:.1f}"
+        cells = [f"{n:,}", *shapes[n], plain, f"{ours.cpu:.1f}", ratio, f"{ours.memory:.0f}"]
+        print(*cells, sep=" | ", flush=True)
+        rows.append(cells)
+    header = ["points", "spaces", "runs", "silhouette, s", "verdict, s", "ratio", "added MB"]
+    print()
     table(header, rows)
 
 
@@ -411,19 +451,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("what", choices=["pools", "structure", "cost"])
     parser.add_argument("--made", type=Path, help="folder of held-out pools, made if missing")
+    parser.add_argument("--cache", type=Path, help="folder that keeps what each dataset gave")
     parser.add_argument("--draws", type=int, default=20)
+    parser.add_argument("--points", type=int, default=500, help="points of each cloud")
+    parser.add_argument("--further", action="store_true", help="clouds that nobody named")
     parser.add_argument("--jobs", type=int)
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_200, 10_000, 100_000])
     options = parser.parse_args()
-    if options.what == "structure":
-        test_structure(500, options.draws)
+    if options.what == "structure" and "KINDSET_POOLS" in os.environ:
+        test_pools(Path(os.environ["KINDSET_POOLS"]), options.cache)
+    elif options.what == "structure":
+        clouds = FURTHER if options.further else LISTED
+        test_clouds(clouds, options.points, options.draws)
     elif options.what == "cost":
         measure_cost(options.sizes)
     elif options.made is not None:
         make_held_out(options.made)
-        compare_rules(options.made, options.jobs)
+        compare_rules(options.made, options.jobs, options.cache)
     elif "KINDSET_POOLS" in os.environ:
-        compare_rules(Path(os.environ["KINDSET_POOLS"]), options.jobs)
+        compare_rules(Path(os.environ["KINDSET_POOLS"]), options.jobs, options.cache)
     else:
         raise SystemExit("KINDSET_POOLS is not set, and --made names no folder.")
 

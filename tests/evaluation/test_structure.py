@@ -23,6 +23,11 @@ def sphere(rng):
     return X / np.linalg.norm(X, axis=1, keepdims=True)
 
 
+def ring(rng):
+    angle = 2 * np.pi * rng.random(600)
+    return np.stack([np.cos(angle), np.sin(angle)], axis=1) * (1 + 0.1 * rng.normal(size=(600, 1)))
+
+
 @pytest.mark.parametrize(
     "draw",
     [
@@ -30,6 +35,7 @@ def sphere(rng):
         lambda rng: rng.random((400, 2)),
         lambda rng: rng.exponential(size=(400, 4)),
         sphere,
+        ring,
     ],
 )
 def test_clouds_without_groups_show_no_structure(draw):

@@ -81,23 +81,31 @@ def _shuffled(X: NDArray[np.float64], rng: np.random.RandomState) -> NDArray[np.
     return np.stack([rng.permutation(column) for column in X.T], axis=1)
 
 
-def _unimodal_margin(
-    values: NDArray[np.float64], rng: np.random.RandomState
-) -> NDArray[np.float64]:
-    """Draw from the density with one mode that fits `values` best."""
-    n = len(values)
-    size = max(n // 40, 5)
+@dataclass(frozen=True)
+class _Margin:
+    """A density of one mode: shares of the points up to each knot."""
+
+    knots: NDArray[np.float64]
+    steps: NDArray[np.float64]
+
+    def draw(self, n: int, rng: np.random.RandomState) -> NDArray[np.float64]:
+        """Draw values from the density."""
+        return np.interp(rng.random_sample(n) * self.steps[-1], self.steps, self.knots)
+
+
+def _unimodal_margin(values: NDArray[np.float64]) -> _Margin | None:
+    """Fit the density with one mode that comes nearest to `values`; None if too few differ."""
+    size = max(len(values) // 40, 5)
     ordered = np.sort(values)
     knots = np.unique(np.append(ordered[:-1:size], ordered[-1]))
     if len(knots) < 3:
-        return rng.permutation(values)
+        return None
     widths = np.diff(knots)
     heights = np.histogram(values, knots)[0] / widths
     fits = [_rise_and_fall(heights, widths, mode) for mode in range(len(heights))]
     losses = [float((widths * (fit - heights) ** 2).sum()) for fit in fits]
     shares = fits[int(np.argmin(losses))] * widths
-    steps = np.concatenate([[0.0], np.cumsum(shares)])
-    return np.interp(rng.random_sample(n) * steps[-1], steps, knots)
+    return _Margin(knots, np.concatenate([[0.0], np.cumsum(shares)]))
 
 
 def _rise_and_fall(
@@ -109,6 +117,18 @@ def _rise_and_fall(
         return np.asarray(left)
     right = isotonic_regression(heights[mode + 1 :], weights=widths[mode + 1 :], increasing=False).x
     return np.concatenate([left, right])
+
+
+def _unimodal_cloud(
+    principal: NDArray[np.float64], margins: Sequence[_Margin | None], rng: np.random.RandomState
+) -> NDArray[np.float64]:
+    """Draw each principal coordinate by itself; permute one whose margin could not be fitted."""
+    n = len(principal)
+    columns = [
+        rng.permutation(column) if margin is None else margin.draw(n, rng)
+        for column, margin in zip(principal.T, margins, strict=True)
+    ]
+    return np.stack(columns, axis=1)
 
 
 def _strength(found: Sequence[tuple[float, float]], is_cut: NDArray[np.bool_]) -> float:
@@ -274,12 +294,12 @@ def _clouds(
 ) -> dict[str, Cloud]:
     """Return the kinds of clouds without groups, each as a function that draws one."""
     principal = _principal(narrow, _MAX_WIDTH)
-    # The estimate is a little low at the edge of a cloud; rounding down keeps the test careful.
-    width = max(int(dimension + 0.25), 1)
+    # Fitting a margin takes longer than drawing from it.
+    margins = [_unimodal_margin(column) for column in principal.T]
+    # Rounding down keeps the test careful: bands, rings and bent surfaces are like thinner clouds.
+    width = max(int(dimension), 1)
     return {
         "columns": lambda rng: _shuffled(whole, rng),
-        "principal": lambda rng: np.stack(
-            [_unimodal_margin(column, rng) for column in principal.T], axis=1
-        ),
+        "principal": lambda rng: _unimodal_cloud(principal, margins, rng),
         "uniform": lambda rng: rng.random_sample((len(narrow), width)),
     }
