@@ -15,6 +15,7 @@ from kindset.cli._options import (
     Jobs,
     Json,
     Metric,
+    Names,
     Noise,
     Runs,
     SameRows,
@@ -24,7 +25,7 @@ from kindset.cli._options import (
 from kindset.cli._terminal import echo
 from kindset.comparison import DEFAULT_NOISE
 from kindset.report import write_report
-from kindset.runs import align_labels, load_runs, read_labels
+from kindset.runs import align_labels, load_runs, name_only_survey, read_labels
 
 
 def report(
@@ -38,6 +39,7 @@ def report(
     index: Indices = None,
     metric: Metric = "euclidean",
     truth: Truth = None,
+    names: Names = None,
     bootstrap: Bootstrap = 0,
     noise: Noise = None,
     same_rows: SameRows = False,
@@ -54,6 +56,8 @@ def report(
     check_output_file(out, force=force)
     indices = read_indices(index)
     loaded = load_runs(runs)
+    if names is not None:
+        loaded = name_only_survey(loaded, names)
     write_report(
         loaded,
         out,
