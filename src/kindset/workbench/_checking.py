@@ -135,8 +135,9 @@ def _refuse_missing_words(name: str, column: "pd.Series[Any]", words: Mapping[An
     for code in pd.unique(column.dropna()):
         word = words.get(code)
         if word is not None and as_float(word) is None and looks_missing(word):
+            number = code if isinstance(code, str) else f"{code:g}"
             raise InputError(
-                f"column {name!r} has the answer {word!r} (code {code if isinstance(code, str) else f'{code:g}'}), which the file does not "
+                f"column {name!r} has the answer {word!r} (code {number}), which the file does not "
                 f"declare missing: say so with `missing`={_quoted(word)}, or give the order of "
                 "all answers with `levels`.",
                 parameter="missing",
@@ -185,7 +186,7 @@ def _refuse(name: str, column: "pd.Series[Any]", wrong: "pd.Series[Any]", what: 
     )
 
 
-def note_doubtful(table: pd.DataFrame, types: Mapping[str, ColumnType]) -> None:
+def note_doubtful(table: pd.DataFrame, types: Mapping[str, ColumnType], book: Codebook) -> None:
     """Say which columns and rows tell nothing, look like ids, or have gaps in their scale."""
     different = {name: table[name].nunique() for name in types}
     for number, what in ((0, "no answer at all"), (1, "one and the same answer in all rows")):
@@ -195,7 +196,14 @@ def note_doubtful(table: pd.DataFrame, types: Mapping[str, ColumnType]) -> None:
     silent = int(table.isna().all(axis=1).sum())
     if silent:
         note_silent_rows(silent)
-    _note_scales(table[[name for name in types if types[name].kind == "ordinal"]])
+    plain = [
+        name
+        for name, told in types.items()
+        if told.kind == "ordinal"
+        and name not in book.labels
+        and book.levels_for(name, table[name]) is None
+    ]
+    _note_scales(table[plain])
 
 
 def note_silent_rows(n: int) -> None:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -164,9 +165,16 @@ def as_spelt(column: "pd.Series[Any]", levels: Sequence[Any]) -> "pd.Series[Any]
 
 
 def _in_words(column: "pd.Series[Any]", words: Mapping[Any, str]) -> "pd.Series[Any]":
-    """Name every code; one without a word is its own name, equal words get their code."""
+    """Name every code; one without a word is its own name, equal words get their code.
+
+    If some answers have no word, the scale has all whole numbers between its ends.
+    """
     seen = [code for code in pd.unique(column.dropna()) if code not in words]
-    codes = sorted([*words, *seen], key=lambda code: (isinstance(code, str), code))
+    known = {*words, *seen}
+    if seen and all(isinstance(code, Real) and code % 1 == 0 for code in known):
+        low, high = int(min(known)), int(max(known))
+        known |= set(range(low, high + 1)) if high - low <= _MANY else set()
+    codes = sorted(known, key=lambda code: (isinstance(code, str), code))
     names = [words.get(code) or _plain(code) for code in codes]
     names = [
         f"{name} ({_plain(code)})" if names.count(name) > 1 else name

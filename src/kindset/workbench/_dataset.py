@@ -144,7 +144,7 @@ class Dataset:
         with collected_notes() as notes:
             types = usable_types(types, self.codebook)
             check_answers(table, types, self.codebook)
-            note_doubtful(table, types)
+            note_doubtful(table, types, self.codebook)
         return Answers(typed_table(table, self.codebook, types), types, tuple(notes))
 
     @cached_property

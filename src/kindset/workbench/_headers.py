@@ -26,20 +26,23 @@ class Header:
         Rows of the table that are no answers.
     questions : dict of str to str
         The words of questions from the second row.
+    recognised : bool
+        Whether the number of rows is a guess.
     """
 
     names: list[str]
     n_rows: int = 1
     questions: dict[str, str] = field(default_factory=dict)
+    recognised: bool = False
 
     @property
     def note(self) -> str:
-        """What a user should know of it; nothing if it is a single row."""
-        if self.n_rows == 1:
+        """What a user should know of it; nothing if it is a single row, or as declared."""
+        if self.n_rows == 1 or not self.recognised:
             return ""
         rows = "A second header row was" if self.n_rows == 2 else "Two more header rows were"
         used = "; its texts are used as the words of the questions" if self.questions else ""
-        return f"{rows} recognised{used} (`header_rows` 1 if these are answers)."
+        return f"{rows} recognised{used} (if they are answers, say so with `header_rows`=1)."
 
 
 def read_header(rows: Sequence[Sequence[Any]], n_rows: int | None = None) -> Header:
@@ -65,7 +68,7 @@ def read_header(rows: Sequence[Sequence[Any]], n_rows: int | None = None) -> Hea
         for name, text in zip(names, texts, strict=False)
         if isinstance(text, str) and text.strip() and name
     }
-    return Header(names, n, questions)
+    return Header(names, n, questions, recognised=n_rows is None)
 
 
 def _recognised(below: Sequence[Sequence[Any]]) -> int:

@@ -50,7 +50,7 @@ def looks_missing(answer: object) -> bool:
     plain = " ".join(plain.split())
     if not plain:
         return str(answer).strip() in _DASHES
-    return plain in _KNOWN_WORDS or plain.replace("/", " ") in _KNOWN_WORDS
+    return not _KNOWN_WORDS.isdisjoint({plain, plain.replace("/", " "), plain.replace("/", "")})
 
 
 def as_float(answer: object) -> float | None:
@@ -75,7 +75,7 @@ def codes_outside(seen: Sequence[float]) -> list[float]:
     Returns
     -------
     codes : list of float
-        From 66 upwards, and further above the other answers than these lie apart.
+        From 66 upwards, and above the other answers by twice the width of their scale.
 
     Examples
     --------
@@ -89,6 +89,6 @@ def codes_outside(seen: Sequence[float]) -> list[float]:
     for last in range(1, len(answers) - 1):
         rest = answers[last + 1 :]
         width = answers[last] - answers[0] + 1
-        if rest[0] - answers[last] > width and all(code in _CODES for code in rest):
+        if rest[0] - answers[last] > 2 * width and all(code in _CODES for code in rest):
             return rest
     return []
