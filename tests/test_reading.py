@@ -114,7 +114,7 @@ def test_run_files_that_are_none(tmp_path, name):
 
 
 @needs_pipes
-@pytest.mark.parametrize("name", ["data.csv", "data.parquet"])
+@pytest.mark.parametrize("name", ["data.csv", "data.parquet", "data.xlsx", "data.sav"])
 def test_tables_that_are_none(tmp_path, name):
     os.mkfifo(tmp_path / name)
     assert "is not a regular file" in refused(read_table, tmp_path / name)

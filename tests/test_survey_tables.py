@@ -406,7 +406,7 @@ def test_profiles_agree_with_the_plain_way(seed, n, k):
     reach = norm.ppf(0.975)
     keys = ["question", "measure", "answer"]
     for key, x in scores.items():
-        rows = found[(found[keys] == key).all(axis=1)]
+        rows = found[(found[keys] == list(key)).all(axis=1)]
         expected = plain_profile(x.to_numpy(dtype=float), membership, weights)
         np.testing.assert_allclose(rows[["value", "all", "difference"]], expected[:, :3], atol=1e-9)
         np.testing.assert_allclose(

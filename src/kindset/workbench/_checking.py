@@ -22,9 +22,9 @@ _MANY_TEXTS, _FEW_ROWS = 50, 10
 
 def check_levels(name: str, column: "pd.Series[Any]", levels: Sequence[Any], remedy: str) -> None:
     """Refuse an answer that is not one of the levels; say what it may be, or the remedy."""
-    unknown = column[column.notna() & ~column.isin(levels)]
-    if unknown.empty:
+    if pd.Index(pd.unique(column.dropna())).isin(levels).all():
         return
+    unknown = column[column.notna() & ~column.isin(levels)]
     value = _odd_first(unknown).iloc[:1]
     shown = f"{value.iloc[0]:g}" if isinstance(value.iloc[0], float) else str(value.iloc[0])
     known = ", ".join(map(str, levels[:8])) + (", ..." if len(levels) > 8 else "")
@@ -103,14 +103,14 @@ def check_answers(table: pd.DataFrame, types: Mapping[str, ColumnType], book: Co
 
 def _check_plain(name: str, column: "pd.Series[Any]", told: ColumnType) -> None:
     """Check a column of numbers or texts without levels or labels."""
-    texts = column.map(lambda value: isinstance(value, str)).astype(bool)
-    _refuse_ids(name, column, texts)
-    if told.kind == "nominal":
+    if not pd.api.types.is_numeric_dtype(column):
+        texts = column.map(lambda value: isinstance(value, str)).astype(bool)
+        _refuse_ids(name, column, texts)
+        if told.kind != "nominal":
+            _refuse(name, column, texts, "text")
+    if told.kind != "ordinal":
         return
-    _refuse(name, column, texts, "text")
     numbers = pd.to_numeric(column, errors="coerce")
-    if told.kind == "numeric":
-        return
     _refuse(name, column, (numbers % 1 > 0).fillna(False), "a fraction")
     if (numbers < 0).any():
         raise InputError(
