@@ -249,7 +249,7 @@ def test_excel_cells_become_answers(tmp_path):
     assert data.content["yes"].dtype == bool
     np.testing.assert_array_equal(data.content["extra"], [1.5, 2, np.nan, 3])
     told = " ".join(str(note.message) for note in notes)
-    assert "Column extra: the commas of its numbers are read as decimal ones" in told
+    assert "Column extra: commas in numbers are read as decimal ones" in told
     assert "Column text: answers that differ only in case or in blanks are joined" in told
 
 

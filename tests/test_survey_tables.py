@@ -89,7 +89,7 @@ def test_decimal_commas_of_a_file(tmp_path):
     weights = read_data(path, weights="w", decimal=",").weights
     assert (weights / weights[0]).tolist() == pytest.approx([1, 2.5, 2001])
     path = written(tmp_path, "q;w\n1;0,5\n2;1,25\n")
-    with pytest.warns(UserWarning, match="Column w: the commas"):
+    with pytest.warns(UserWarning, match="Column w: commas"):
         assert read_data(path, weights="w").weights.tolist() == pytest.approx([4 / 7, 10 / 7])
     with pytest.raises(InputError, match="`decimal` must be auto, a point or a comma"):
         read_data(path, decimal="x")
@@ -103,6 +103,10 @@ def test_only_true_missing_words_are_offered_as_missing_first():
     with pytest.raises(InputError) as refused:
         _ = read_data(frame).answers
     assert "give the order of its answers with `levels`" in str(refused.value)
+    assert "missing" not in str(refused.value)
+    odd = pd.DataFrame({"a": ["1", "2", "NEITHER AGREE"] * 3})
+    with pytest.raises(InputError) as refused:
+        _ = read_data(odd).answers
     assert str(refused.value).index("levels") < str(refused.value).index("missing")
     mixed = pd.DataFrame({"a": ["1", "2", "NEITHER AGREE", "Refused"] * 3})
     with pytest.raises(InputError, match=r"'Refused' in row 4: if it stands for a missing answer"):
@@ -169,7 +173,7 @@ ROWS = "".join(f"r{i},{i % 3 + 1},{i % 2 + 1},{1 + i % 2}\n" for i in range(12))
 
 def test_header_rows_of_qualtrics(tmp_path):
     path = written(tmp_path, QUALTRICS + ROWS)
-    with pytest.warns(UserWarning, match="Two more header rows were recognised; its texts"):
+    with pytest.warns(UserWarning, match="Two more header rows were recognised; the texts"):
         data = read_data(path, ids="id", weights="w")
     assert len(data) == 12
     assert data.codebook.questions["q1"] == "How, exactly? Tell us"
@@ -449,3 +453,27 @@ def test_the_figure_says_which_questions_it_leaves_out(kindset, folder):
     assert "The figure of the profiles leaves out q3, q7; profiles.csv has all" in out
     assert "Not shown: q3, q7 (see profiles.csv)" in (folder / "t-god" / "profiles.svg").read_text()
     assert pd.read_csv(folder / "t-god" / "profiles.csv")["question"].nunique() == 26
+
+
+CELLS = st.one_of(
+    st.none(),
+    st.integers(-3, 99),
+    st.floats(-5, 5),
+    st.booleans(),
+    st.text("aA bB1,.é-", max_size=4),
+    st.sampled_from(["1,5", "2", "NA", "Refused", "1e3", "ﬀ", "İ", "ß", "SS"]),
+)
+
+
+@given(st.lists(CELLS, min_size=1, max_size=12), st.sampled_from(["auto", ".", ","]))
+def test_cleaning_twice_is_cleaning_once(cells, decimal):
+    frame = pd.DataFrame({"a": pd.Series(cells, dtype=object), "b": 1})
+    with warnings.catch_warnings(action="ignore"):
+        once = read_data(frame, decimal=decimal, missing=["-1", "refused"])
+        twice = read_data(once.content, decimal=decimal, missing=["-1", "refused"])
+        try:
+            _ = once.answers
+        except InputError as error:
+            assert str(error).endswith(".")  # noqa: PT017
+    pd.testing.assert_frame_equal(once.content, twice.content)
+    assert once.content["a"].nunique() <= frame["a"].map(repr).nunique()

@@ -179,8 +179,12 @@ def _refuse(name: str, column: "pd.Series[Any]", wrong: "pd.Series[Any]", what: 
         return
     value = (_odd_first(column[wrong]) if what == "text" else column[wrong]).iloc[:1]
     shown = repr(value.iloc[0]) if what == "text" else f"{value.iloc[0]:g}"
-    remedy = "give the order of its answers with `levels`, or leave the column out with `exclude`"
-    remedies = _remedies(str(value.iloc[0]) if what == "text" else shown, remedy)
+    remedies = "give the order of its answers with `levels`, or leave the column out with `exclude`"
+    answer = str(value.iloc[0]) if what == "text" else shown
+    # Where no answer is a number, a text hardly stands for a missing one.
+    numbers = any(as_float(seen) is not None for seen in pd.unique(column.dropna()))
+    if looks_missing(answer) or numbers:
+        remedies = _remedies(answer, remedies)
     raise InputError(
         f"column {name!r} holds {what}, {shown} in row {value.index[0] + 1}: {remedies}."
     )

@@ -122,7 +122,7 @@ def clean_table(
                 joined[name] = words.joined
         table[name] = column
     if commas:
-        _note(f"{name_columns(commas)}: the commas of its numbers are read as decimal ones.")
+        _note(f"{name_columns(commas)}: commas in numbers are read as decimal ones.")
     if joined:
         (name, example), more = next(iter(joined.items())), len(joined) - 1
         others = f", and alike in {counted(more, 'more column')}" if more else ""

@@ -41,7 +41,9 @@ class Header:
         if self.n_rows == 1 or not self.recognised:
             return ""
         rows = "A second header row was" if self.n_rows == 2 else "Two more header rows were"
-        used = "; its texts are used as the words of the questions" if self.questions else ""
+        used = (
+            "; the texts of the second row are the words of the questions" if self.questions else ""
+        )
         return f"{rows} recognised{used} (if they are answers, say so with `header_rows`=1)."
 
 
