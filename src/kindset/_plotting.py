@@ -1,5 +1,7 @@
 """What all figures have in common."""
 
+import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -27,3 +29,15 @@ def new_grid(shape: tuple[int, int], size: tuple[float, float]) -> "tuple[Figure
 def plain(text: str) -> str:
     """Keep matplotlib from reading dollars in a user's words as mathematics."""
     return text.replace("$", r"\$")
+
+
+def save_figure(figure: Any, stem: Path) -> None:
+    """Write a figure as PNG and SVG, and let go of it."""
+    import matplotlib.pyplot as plt
+
+    with warnings.catch_warnings():
+        # A script that the figures' font lacks shows as boxes; the tables have the words.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        figure.savefig(stem.with_name(f"{stem.name}.png"), dpi=150)
+        figure.savefig(stem.with_name(f"{stem.name}.svg"))
+    plt.close(figure)

@@ -10,7 +10,7 @@ import typer
 
 from kindset.cli import _cluster_options as own
 from kindset.cli import _options as common
-from kindset.cli._ranking import show_consensus, show_notes
+from kindset.cli._ranking import show_notes, show_verdict
 from kindset.cli._terminal import echo, logged_lines
 from kindset.comparison import compare_runs
 from kindset.exceptions import InputError
@@ -43,6 +43,7 @@ def cluster(
     embedding: own.Embedding = None,
     seed: common.Seed = 0,
     seeds: own.Seeds = None,
+    resamples: own.Resamples = 0,
     jobs: common.Jobs = 1,
     force: common.Force = False,
     as_json: common.Json = False,
@@ -104,7 +105,7 @@ def cluster(
     )  # fmt: skip
     for setting in settings:
         setting.check(dataset)
-    execution = Execution(jobs, not as_json, ["kindset", *sys.argv[1:]])
+    execution = Execution(jobs, not as_json, ["kindset", *sys.argv[1:]], resamples)
     with logged_lines():
         if single:
             _cluster_once(Job(dataset, settings[0], execution), folder, force, as_json)
@@ -144,6 +145,7 @@ def _cluster_many(
         settings,
         folder,
         force=force,
+        n_resamples=execution.n_resamples,
         n_jobs=execution.n_jobs,
         verbose=execution.verbose,
         command=execution.command,
@@ -165,7 +167,7 @@ def _rank(runs: Sequence[Run], data: Dataset, n_jobs: int) -> None:
         echo(f"The runs cannot be ranked: {error}", err=True)
         return
     echo("")
-    show_consensus(comparison)
+    show_verdict(comparison)
     show_notes(comparison)
 
 

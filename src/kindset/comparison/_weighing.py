@@ -58,9 +58,13 @@ class Weighing:
             n_jobs=self.n_jobs,
             verbose=self.verbose,
         )
-        return Evidence(
-            neighbours, agreement(partitions), spaces, partitions, self.n_jobs
-        )
+        return Evidence(neighbours, agreement(partitions), spaces, partitions, self.n_jobs)
+
+    def notes(self, n: int) -> list[str]:
+        """Say if not all samples are judged."""
+        if n <= SAMPLED_FROM:
+            return []
+        return [f"The verdict rests on {SAMPLED_FROM:,} of the {n:,} samples, drawn at random."]
 
     def _sample(self, n: int) -> slice | NDArray[np.intp]:
         if n <= SAMPLED_FROM:

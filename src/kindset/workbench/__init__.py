@@ -4,13 +4,13 @@ from kindset.workbench._assigning import assign
 from kindset.workbench._codebook import Codebook
 from kindset.workbench._dataset import Dataset
 from kindset.workbench._embeddings import EMBEDDINGS
-from kindset.workbench._figures import save_figure
 from kindset.workbench._methods import METHODS, Method, get_method
 from kindset.workbench._outcome import Execution, Outcome
 from kindset.workbench._profile_tables import profile_table
 from kindset.workbench._reading import ARRAYS, FOLDERS, read_data
 from kindset.workbench._running import cluster, make_single, sweep
 from kindset.workbench._settings import AUTO, Setting, grid
+from kindset.workbench._stability import Stability, stability
 from kindset.workbench._sweep import Job, check_single_output, is_sweep
 from kindset.workbench._tables import TABLES
 from kindset.workbench._types import TYPES, ColumnType, read_types
@@ -31,6 +31,7 @@ __all__ = [
     "Method",
     "Outcome",
     "Setting",
+    "Stability",
     "assign",
     "check_single_output",
     "cluster",
@@ -41,6 +42,6 @@ __all__ = [
     "profile_table",
     "read_data",
     "read_types",
-    "save_figure",
+    "stability",
     "sweep",
 ]
