@@ -24,7 +24,7 @@ $(BIN)/python:
 
 # What a user has.
 $(VENV)/.ready: $(BIN)/python pyproject.toml constraints.txt
-	$(PIP) install --quiet --constraint constraints.txt --editable ".[parquet,images]"
+	$(PIP) install --quiet --constraint constraints.txt --editable ".[tables,images]"
 	@touch $@
 
 # What a developer has.

@@ -68,7 +68,8 @@ def test_cluster_and_predict(kindset, survey, folder):
     result = folder / "survey-god"
     names = {path.name for path in result.iterdir()}
     assert names == {
-        "segments.csv", "summary.txt", "profiles.png", "profiles.svg",
+        "segments.csv", "summary.txt", "profiles.png", "profiles.svg", "profiles.csv",
+        "profiles.xlsx",
         "run.json", "labels.npy", "space.npy", "model",
     }  # fmt: skip
     segments = pd.read_csv(result / "segments.csv")
@@ -199,7 +200,10 @@ def test_never_overwrites_unasked(kindset, survey, folder):
         (["survey.csv", "-m", "bos", "-k", "2", "--id-column", "q0"], "repeats the id"),
         (["survey.csv", "-m", "bos", "-k", "2", "--id-column", "no"], "no column 'no'"),
         (["survey.csv", "-m", "bos", "-k", "2", "--levels", "no.toml"], "no.toml: No such file"),
-        (["survey.csv", "-m", "bos", "-k", "2", "--levels", "bad.toml"], "not among its levels"),
+        (
+            ["survey.csv", "-m", "bos", "-k", "2", "--columns", "q0", "--levels", "bad.toml"],
+            "not among its levels",
+        ),
         (["survey.csv", "-m", "bos", "-k", "2", "--levels", "survey.csv"], "not a valid TOML"),
         (["empty.csv", "-m", "bos", "-k", "2"], "empty.csv is empty"),
         (["head.csv", "-m", "bos", "-k", "2"], "head.csv holds no rows"),
@@ -451,7 +455,7 @@ def test_rows_without_answers_are_noted(kindset, survey, folder):
     pd.DataFrame({f"q{j}": ["often", None] for j in range(4)}).to_csv("new.csv", index=False)
     code, out, err = kindset("predict", "r", "new.csv", "--json")
     assert code == 0
-    assert "1 rows hold no answer" in err
+    assert "1 row holds no answer" in err
     assert len(json.loads(out)["rows"]) == 2
 
 
@@ -484,7 +488,12 @@ def test_misspelt_answers_are_recognised(kindset, folder):
     assert code == 2
     err = err.replace("\n", " ")
     assert "holds 'offten' in row 3" in err
-    assert "'often' may be meant; nor are 'Never', 'always '" in err
+    assert "'often' may be meant: correct it" in err
+    assert "note: Column a: answers that differ only in case or in blanks are joined" in err
+    arguments = ("--no-trim", "--no-ignore-case", "--levels", "l.toml")
+    code, _, err = kindset("cluster", "t.csv", "-m", "bos", "-k", 2, *arguments)
+    assert code == 2
+    assert "'often' may be meant; nor are 'Never', 'always '" in err.replace("\n", " ")
 
 
 def test_a_folder_of_runs_is_no_run(kindset, folder):

@@ -503,7 +503,7 @@ def test_images_are_not_scaled(kindset, folder, k):
         (["nan.npy", "-m", "kmeans", "-k", 2, "--columns", "a"], "--columns is for tables"),
         (
             ["nan.npy", "-m", "god", "-k", 2],
-            "clusters tables of answers, CSV or Parquet, not nan.npy",
+            "clusters tables of answers (CSV, Excel",
         ),
         (["rows.csv", "-m", "kmeans", "-k", 2, *COLUMNS, "-p", "n_clusters=5"], "say it with -k"),
         (["rows.csv", "-m", "kmeans", "-k", 2, *COLUMNS, "-p", "n_init=foo"], "n_init"),

@@ -258,7 +258,9 @@ def csv_text(
     return '"'.join(parts)
 
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""With these a cell begins that a spreadsheet would take for a formula."""
+
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -271,7 +273,7 @@ def _neutral_column(column: "pd.Series[Any]") -> "pd.Series[Any]":
 
 def _neutral_cell(cell: Any) -> Any:
     """Return a cell that no spreadsheet takes for a formula."""
-    if isinstance(cell, str) and cell.startswith(_FORMULA) and not _NUMBER.fullmatch(cell):
+    if isinstance(cell, str) and cell.startswith(FORMULA) and not _NUMBER.fullmatch(cell):
         return f"'{cell}"
     return cell
 

@@ -16,7 +16,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn
+from typing import IO, Any, BinaryIO, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.lib import format as npy
@@ -24,9 +24,6 @@ from numpy.typing import NDArray
 
 from kindset._shown import shown
 from kindset.exceptions import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FACTOR = "KINDSET_LIMIT_FACTOR"
 """Environment variable with a number by which all limits are multiplied."""
@@ -197,7 +194,7 @@ def read_array(path: Path) -> NDArray[Any]:
     InputError
         If it is no such file, is damaged, or holds Python objects.
     """
-    with _readable(path, "npy"), open_regular(path) as file:
+    with readable(path, "npy"), open_regular(path) as file:
         return _read_npy(file, os.fstat(file.fileno()).st_size)
 
 
@@ -218,31 +215,31 @@ def read_archive(path: Path) -> dict[str, NDArray[Any]]:
     InputError
         If it is no such file, is damaged, expands too far, or holds Python objects.
     """
-    with _readable(path, "npz"), open_regular(path) as file:
+    with readable(path, "npz"), open_regular(path) as file:
         return _read_npz(file, path)
 
 
 def arrays_in(content: bytes, path: Path) -> dict[str, NDArray[Any]]:
     """Return the arrays of an npz file whose content was read from `path`."""
-    with _readable(path, "npz"):
+    with readable(path, "npz"):
         return _read_npz(io.BytesIO(content), path)
 
 
 def _read_npz(file: BinaryIO, path: Path) -> dict[str, NDArray[Any]]:
     with zipfile.ZipFile(file) as archive:
         members = [member for member in archive.infolist() if member.filename.endswith(".npy")]
-        _check_expansion(path, sum(member.file_size for member in members), _size_of(file))
+        check_expansion(path, sum(member.file_size for member in members), size_of(file))
         arrays = {}
         for member in members:
             if member.compress_type not in _PACKED:
-                raise _DamagedError("it is packed in a way that numpy does not use")
+                raise DamagedError("it is packed in a way that numpy does not use")
             with archive.open(member) as inside:
                 # No more than the declared size is ever unpacked.
                 arrays[member.filename.removesuffix(".npy")] = _read_npy(inside, member.file_size)
         return arrays
 
 
-class _DamagedError(Exception):
+class DamagedError(Exception):
     """A file is not what it should be; the message is ours and ends a sentence."""
 
 
@@ -260,13 +257,13 @@ def _read_npy(file: IO[bytes], size: int) -> NDArray[Any]:
     expected = math.prod(header.shape) * header.dtype.itemsize
     if held != expected:
         state = "truncated" if held < expected else "longer than it declares"
-        raise _DamagedError(f"it is {state} ({expected} bytes of values expected, {held} found)")
+        raise DamagedError(f"it is {state} ({expected} bytes of values expected, {held} found)")
     flat = np.empty(expected, dtype=np.uint8)
     view = flat.data
     for start in range(0, expected, _CHUNK):
         part = file.read(min(_CHUNK, expected - start))
         if len(part) != min(_CHUNK, expected - start):
-            raise _DamagedError("it is truncated")
+            raise DamagedError("it is truncated")
         view[start : start + len(part)] = part
     array: NDArray[Any] = flat.view(header.dtype)
     return array.reshape(header.shape, order="F" if header.fortran_order else "C")
@@ -280,14 +277,14 @@ def _read_header(file: IO[bytes]) -> _Header:
     try:
         read = readers[npy.read_magic(file)]
     except (ValueError, KeyError) as error:
-        raise _DamagedError("it does not begin like one") from error
+        raise DamagedError("it does not begin like one") from error
     try:
         with warnings.catch_warnings(action="error"):
             header = _Header(*read(file, max_header_size=_HEADER))
     except Exception as error:  # numpy parses the header as Python, and that raises anything
-        raise _DamagedError("its header is damaged or too long") from error
+        raise DamagedError("its header is damaged or too long") from error
     if header.dtype.hasobject:
-        raise _DamagedError("it holds Python objects, which could run code; save numbers or text")
+        raise DamagedError("it holds Python objects, which could run code; save numbers or text")
     return header
 
 
@@ -299,48 +296,11 @@ def _check_shape(header: _Header, held: int) -> None:
     if negative or header.dtype.itemsize == 0 or length > max(held, _limit("expanded")):
         shape = str(header.shape)
         shape = shape if len(shape) < 60 else f"{shape[:60]}..."
-        raise _DamagedError(f"its shape {shape} does not fit its {held} bytes of values")
-
-
-def read_parquet(path: Path) -> "pd.DataFrame":
-    """Read a Parquet file.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    table : DataFrame
-
-    Raises
-    ------
-    InputError
-        If it is no such file, is damaged, or expands too far; or if pyarrow is not installed.
-    """
-    import pandas as pd
-
-    try:
-        from pyarrow.parquet import ParquetFile
-    except ImportError as error:
-        raise InputError(
-            "reading Parquet needs pyarrow: pip install 'kindset[parquet]'."
-        ) from error
-    with _readable(path, "Parquet"), open_regular(path) as file:
-        metadata = ParquetFile(file).metadata
-        groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-        packed = sum(group.total_byte_size for group in groups)
-        rows = max(metadata.num_rows, sum(group.num_rows for group in groups))
-        # Repeated values are packed further than the sizes tell: a value takes 8 bytes in memory.
-        values = rows * max(metadata.num_columns, 1) * 8
-        _check_expansion(path, max(packed, values), _size_of(file))
-        file.seek(0)
-        return pd.read_parquet(file)
+        raise DamagedError(f"its shape {shape} does not fit its {held} bytes of values")
 
 
 @contextmanager
-def _readable(path: Path, kind: str) -> Iterator[None]:
+def readable(path: Path, kind: str) -> Iterator[None]:
     """Say in one sentence why a file is not of its kind, whatever a library raises."""
     try:
         yield
@@ -350,7 +310,7 @@ def _readable(path: Path, kind: str) -> Iterator[None]:
         raise InputError(f"there is no file {shown(path)}.") from error
     except MemoryError as error:
         raise InputError(f"{shown(path)} does not fit into memory.") from error
-    except _DamagedError as error:
+    except DamagedError as error:
         raise InputError(f"{shown(path)} is not a readable {kind} file: {error}.") from error
     except Exception as error:
         if isinstance(error, OSError) and error.errno is not None:
@@ -361,10 +321,16 @@ def _readable(path: Path, kind: str) -> Iterator[None]:
         ) from error
 
 
-def _check_expansion(path: Path, expanded: int, size: int) -> None:
-    most = max(_limit("expanded"), _limit("ratio") * size)
+def check_expansion(path: Path, expanded: int, size: int) -> None:
+    """Refuse a file of `size` bytes that declares to expand to more than the limit."""
+    most = most_expanded(size)
     if not 0 <= expanded <= most:
         _refuse_size(path, f"has {_in_words(size)} and expands to {_in_words(expanded)}", most)
+
+
+def most_expanded(size: int) -> float:
+    """Return the number of bytes that a compressed file of `size` bytes may expand to."""
+    return max(_limit("expanded"), _limit("ratio") * size)
 
 
 def _refuse_size(path: Path, size: str, most: float) -> NoReturn:
@@ -386,7 +352,8 @@ def _limit(kind: str) -> float:
     return LIMITS[kind] * factor
 
 
-def _size_of(file: BinaryIO) -> int:
+def size_of(file: BinaryIO) -> int:
+    """Return the size of an open file; its position stays."""
     here = file.tell()
     size = file.seek(0, os.SEEK_END)
     file.seek(here)

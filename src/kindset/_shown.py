@@ -1,4 +1,4 @@
-"""Names of files as a message can show them."""
+"""Names of files and numbers of things as a message can show them."""
 
 import os
 import unicodedata
@@ -36,3 +36,15 @@ def _escaped(character: str) -> str:
     if hidden or unicodedata.bidirectional(character) in _REORDERING:
         return character.encode("unicode_escape").decode("ascii")
     return character
+
+
+def counted(n: int, thing: str) -> str:
+    """Return a number with the right form of a noun.
+
+    Examples
+    --------
+    >>> from kindset._shown import counted
+    >>> counted(1, "row"), counted(2000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{n:,} {thing}{'' if n == 1 else 's'}"

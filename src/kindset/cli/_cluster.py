@@ -9,20 +9,7 @@ from typing import Any
 import typer
 
 from kindset.cli import _cluster_options as own
-from kindset.cli._options import (
-    Debug,
-    Force,
-    IdColumn,
-    Jobs,
-    Json,
-    Missing,
-    Seed,
-    read_names,
-    read_parameters,
-    read_range,
-    read_seeds,
-    read_size,
-)
+from kindset.cli import _options as common
 from kindset.cli._ranking import show_notes, show_verdict
 from kindset.cli._terminal import echo, logged_lines
 from kindset.comparison import compare_runs
@@ -39,6 +26,7 @@ from kindset.workbench import (
     is_sweep,
     make_single,
     read_data,
+    read_types,
     sweep,
 )
 
@@ -53,20 +41,26 @@ def cluster(
     out: own.Out = None,
     param: own.Parameters = None,
     embedding: own.Embedding = None,
-    seed: Seed = 0,
+    seed: common.Seed = 0,
     seeds: own.Seeds = None,
     resamples: own.Resamples = 0,
-    jobs: Jobs = 1,
-    force: Force = False,
-    as_json: Json = False,
-    debug: Debug = False,
+    jobs: common.Jobs = 1,
+    force: common.Force = False,
+    as_json: common.Json = False,
+    debug: common.Debug = False,
     columns: own.Used = None,
     exclude: own.Excluded = None,
-    id_column: IdColumn = None,
+    id_column: common.IdColumn = None,
     label_column: own.LabelColumn = None,
-    missing: Missing = None,
+    missing: common.Missing = None,
+    decimal: common.Decimal = "auto",
+    header_rows: common.HeaderRows = None,
+    sheet: common.Sheet = None,
     scale: own.Scale = "none",
     levels: own.Levels = None,
+    types: own.Types = None,
+    no_trim: own.NoTrim = False,
+    no_ignore_case: own.NoIgnoreCase = False,
     weight_column: own.WeightColumn = None,
     criterion: own.Criterion = "icl",
     starts: own.Starts = None,
@@ -84,13 +78,13 @@ def cluster(
     """
     own.check_options(context, data, method)
     folder = _folder_for(data, method, out)
-    parameters = read_parameters(param or [], transforms)
+    parameters = common.read_parameters(param or [], transforms)
     if starts is not None:
         parameters["n_init"] = starts
     settings = grid(
         method,
-        None if k == AUTO else read_range(k),
-        seeds=read_seeds(seeds, seed),
+        None if k == AUTO else common.read_range(k),
+        seeds=common.read_seeds(seeds, seed),
         embeddings=embedding,
         scale=scale,
         criterion=criterion,
@@ -102,10 +96,12 @@ def cluster(
     if single:
         check_single_output(folder, force=force)
     dataset = read_data(
-        data, columns=read_names(columns), exclude=read_names(exclude), ids=id_column,
-        labels=label_column, weights=weight_column, levels=levels,
-        missing=read_names(missing) or (), size=read_size(size), crop=crop, colours=colours,
-        verbose=not as_json,
+        data, columns=common.read_names(columns), exclude=common.read_names(exclude), ids=id_column,
+        labels=label_column, weights=weight_column, levels=common.read_levels(levels),
+        types=read_types(common.read_names(types) or ()),
+        missing=common.read_names(missing) or (), trim=not no_trim, ignore_case=not no_ignore_case,
+        decimal=decimal, header_rows=header_rows, sheet=sheet, size=common.read_size(size),
+        crop=crop, colours=colours, verbose=not as_json,
     )  # fmt: skip
     for setting in settings:
         setting.check(dataset)

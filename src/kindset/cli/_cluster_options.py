@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from kindset.exceptions import InputError
-from kindset.workbench import ARRAYS, METHODS, get_method
+from kindset.workbench import ARRAYS, METHODS, TABLES, get_method
 
 _BY_ANSWERS = [name for name, method in METHODS.items() if method.takes == "answers"]
 _BY_NUMBERS = [name for name in METHODS if name not in _BY_ANSWERS]
@@ -50,7 +50,7 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
 Data = Annotated[
     Path,
     typer.Argument(
-        help="Table (CSV, Parquet), array (.npy, .npz) or folder of images.", show_default=False
+        help=f"Table ({TABLES}), array (.npy, .npz) or folder of images.", show_default=False
     ),
 ]
 MethodName = Annotated[
@@ -98,13 +98,11 @@ Resamples = Annotated[
 ]
 Used = Annotated[
     str | None,
-    typer.Option("--columns", help="Columns to use, comma-separated.", rich_help_panel=_TABLES),
+    typer.Option("--columns", help="Columns to use: age,q1:q8 (a range).", rich_help_panel=_TABLES),
 ]
 Excluded = Annotated[
     str | None,
-    typer.Option(
-        "--exclude", help="Columns to leave out, comma-separated.", rich_help_panel=_TABLES
-    ),
+    typer.Option("--exclude", help="Columns to leave out: name,q9:q12.", rich_help_panel=_TABLES),
 ]
 LabelColumn = Annotated[
     str | None,
@@ -121,10 +119,27 @@ Scale = Annotated[
     ),
 ]
 Levels = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
-        "--levels", help="TOML file with the order of text answers.", rich_help_panel=_SURVEYS
+        "--levels",
+        help="Order of text answers: a TOML file, or one list such as no,maybe,yes.",
+        rich_help_panel=_SURVEYS,
     ),
+]
+Types = Annotated[
+    str | None,
+    typer.Option(
+        "--types",
+        help="What columns hold: ordinal, nominal or numeric, as in age=numeric.",
+        rich_help_panel=_SURVEYS,
+    ),
+]
+NoTrim = Annotated[
+    bool, typer.Option("--no-trim", help="Blanks around text count.", rich_help_panel=_SURVEYS)
+]
+NoIgnoreCase = Annotated[
+    bool,
+    typer.Option("--no-ignore-case", help="The case of text counts.", rich_help_panel=_SURVEYS),
 ]
 WeightColumn = Annotated[
     str | None,
@@ -167,8 +182,24 @@ Transforms = Annotated[
 
 
 _BELONGS = {
-    "surveys": ("levels", "weight_column", "criterion", "starts"),
-    "tables": ("columns", "exclude", "id_column", "missing"),
+    "surveys": (
+        "levels",
+        "types",
+        "weight_column",
+        "criterion",
+        "starts",
+        "no_trim",
+        "no_ignore_case",
+    ),
+    "tables": (
+        "columns",
+        "exclude",
+        "id_column",
+        "missing",
+        "decimal",
+        "header_rows",
+        "sheet",
+    ),
     "rows of numbers": ("scale",),
     "folders of images": ("size", "crop", "colours"),
     "methods that cluster rows": ("embedding",),
@@ -184,9 +215,7 @@ def check_options(context: typer.Context, data: Path, method: str) -> None:
     folder, array = data.is_dir(), data.suffix.lower() in ARRAYS
     table = not folder and not array
     if takes == "answers" and not table:
-        raise InputError(
-            f"--method {method} clusters tables of answers, CSV or Parquet, not {data}."
-        )
+        raise InputError(f"--method {method} clusters tables of answers ({TABLES}), not {data}.")
     fits = {
         "surveys": takes == "answers",
         "tables": table,

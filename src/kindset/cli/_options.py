@@ -45,6 +45,19 @@ Missing = Annotated[
     str | None,
     typer.Option("--missing", help="Further marks of a missing answer, such as -9,DK."),
 ]
+Decimal = Annotated[str, typer.Option("--decimal", help="What precedes fractions: auto . or ,")]
+HeaderRows = Annotated[
+    int | None,
+    typer.Option("--header-rows", help="Rows before the answers: 1 to 3.", show_default="found"),
+]
+Sheet = Annotated[
+    str | None,
+    typer.Option("--sheet", help="Sheet of an Excel file: name or number.", show_default="first"),
+]
+Names = Annotated[
+    Path | None,
+    typer.Option("--names", help='TOML file that names segments: 1 = "Commuters".'),
+]
 Runs = Annotated[
     list[Path],
     typer.Argument(
@@ -166,6 +179,12 @@ def read_size(text: str | None) -> int | tuple[int, int] | None:
 def read_names(text: str | None) -> list[str] | None:
     """Read a comma-separated list of column names."""
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def read_levels(text: str | None) -> Path | list[str] | None:
+    """Read the name of a TOML file, or the levels of all columns, "never,often,always"."""
+    is_list = text is not None and "," in text and not Path(text).exists()
+    return read_names(text) if is_list else None if text is None else Path(text)
 
 
 def read_indices(text: str | None) -> list[str] | None:

@@ -7,8 +7,10 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from kindset._files import check_output_file, write_csv
-from kindset.cli._options import Debug, Force, IdColumn, Json, Missing, read_names
+from kindset._excel import check_table_file, write_table
+from kindset._files import check_output_file
+from kindset._shown import counted
+from kindset.cli import _options as common
 from kindset.cli._terminal import echo
 from kindset.workbench import assign
 
@@ -25,27 +27,35 @@ def predict(
     ],
     *,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="CSV file; by default the screen.")
+        Path | None,
+        typer.Option("--out", "-o", help="CSV or Excel file (.xlsx); by default the screen."),
     ] = None,
-    id_column: IdColumn = None,
-    missing: Missing = None,
-    force: Force = False,
-    as_json: Json = False,
-    debug: Debug = False,
+    id_column: common.IdColumn = None,
+    missing: common.Missing = None,
+    decimal: common.Decimal = "auto",
+    header_rows: common.HeaderRows = None,
+    sheet: common.Sheet = None,
+    names: common.Names = None,
+    force: common.Force = False,
+    as_json: common.Json = False,
+    debug: common.Debug = False,
 ) -> None:
     """Assign new samples to the groups of an earlier run."""
     if out is not None:
         check_output_file(out, force=force)
-    marks = read_names(missing) or ()
-    result = assign(model, data, ids=id_column, missing=marks, verbose=not as_json)
+        check_table_file(out)
+    result = assign(
+        model, data, ids=id_column, missing=common.read_names(missing) or (), names=names,
+        decimal=decimal, header_rows=header_rows, sheet=sheet, verbose=not as_json,
+    )  # fmt: skip
     if out is not None:
-        write_csv(out, result, float_format="%.6f")
+        write_table(out, result, name="Memberships")
     if as_json:
         echo(json.dumps(_facts(result, out)))
     elif out is None:
         echo(result.to_csv(index=False, float_format="%.6f").rstrip("\n"))
     else:
-        echo(f"{len(result):,} rows written to {out}")
+        echo(f"{counted(len(result), 'row')} written to {out}")
 
 
 def _facts(result: pd.DataFrame, out: Path | None) -> dict[str, Any]:

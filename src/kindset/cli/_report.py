@@ -16,6 +16,7 @@ from kindset.cli._options import (
     Json,
     Judge,
     Metric,
+    Names,
     Noise,
     Raw,
     Runs,
@@ -26,7 +27,7 @@ from kindset.cli._options import (
 from kindset.cli._terminal import echo
 from kindset.comparison import DEFAULT_NOISE
 from kindset.report import write_report
-from kindset.runs import align_labels, load_runs, read_labels
+from kindset.runs import align_labels, load_runs, name_only_survey, read_labels
 from kindset.workbench import read_data
 
 
@@ -43,6 +44,7 @@ def report(
     raw: Raw = None,
     metric: Metric = "euclidean",
     truth: Truth = None,
+    names: Names = None,
     bootstrap: Bootstrap = 0,
     noise: Noise = None,
     same_rows: SameRows = False,
@@ -59,6 +61,8 @@ def report(
     check_output_file(out, force=force)
     indices = read_indices(index)
     loaded = load_runs(runs)
+    if names is not None:
+        loaded = name_only_survey(loaded, names)
     write_report(
         loaded,
         out,

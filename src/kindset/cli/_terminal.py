@@ -13,6 +13,8 @@ from kindset.exceptions import Interrupted
 
 OPTIONS = {
     "colours": "--colours", "columns": "--columns", "criterion": "--criterion", "crop": "--crop",
+    "decimal": "--decimal", "header_rows": "--header-rows", "ignore_case": "--no-ignore-case",
+    "names": "--names", "sheet": "--sheet", "trim": "--no-trim", "types": "--types",
     "embedding": "--embedding", "exclude": "--exclude", "force": "--force", "ids": "--id-column",
     "index": "--index", "indices": "--index", "k": "-k", "labels": "--label-column",
     "levels": "--levels", "method": "--method", "metric": "--metric", "missing": "--missing",

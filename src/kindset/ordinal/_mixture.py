@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from kindset._interrupt import check_interrupt, held_interrupts
 from kindset._progress import progress_bar
+from kindset._shown import counted
 from kindset._validation import (
     Choice,
     Constraint,
@@ -421,7 +422,7 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
     def _best_start(self, problem: Problem, seeds: IntArray) -> Fit:
         best: Fit | None = None
         reached: list[float] = []
-        title = f"{self.n_components} components"
+        title = counted(self.n_components, "component")
         with progress_bar(title, self.n_init, enabled=bool(self.verbose)) as advance:
             fits = self._starts_from(problem, seeds)
             try:

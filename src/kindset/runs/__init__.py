@@ -26,6 +26,12 @@ from kindset.runs._matching import (
 from kindset.runs._models import can_store
 from kindset.runs._names import distinct_names
 from kindset.runs._run import RUN_FILE, STABILITY, Run
+from kindset.runs._segment_names import (
+    SegmentNames,
+    name_only_survey,
+    name_segments,
+    read_segment_names,
+)
 from kindset.runs._sharing import SharedSpaces
 from kindset.runs._source import Source, data_source, file_source, hash_ids
 
@@ -46,6 +52,7 @@ __all__ = [
     "RunDetails",
     "ScalingDetails",
     "SegmentDetails",
+    "SegmentNames",
     "SelectionDetails",
     "SelectionStep",
     "SharedSpaces",
@@ -64,7 +71,10 @@ __all__ = [
     "group_runs",
     "hash_ids",
     "load_runs",
+    "name_only_survey",
+    "name_segments",
     "read_archive",
     "read_array",
     "read_labels",
+    "read_segment_names",
 ]

@@ -25,6 +25,8 @@ class SegmentDetails:
         Its size as a share of all respondents.
     certainty : float
         Mean probability with which its respondents belong to it.
+    name : str
+        What people call it; empty if nobody named it.
     """
 
     headline: str
@@ -32,6 +34,7 @@ class SegmentDetails:
     n_rows: int
     share: float
     certainty: float
+    name: str = field(default="", kw_only=True)
 
     @classmethod
     def from_dict(cls, value: Any, what: str = "segment") -> Self:
@@ -45,6 +48,7 @@ class SegmentDetails:
             n_rows=whole(fields.get("n_rows", round(size)), f"{what} n_rows"),
             share=share(fields.get("share"), f"{what} share"),
             certainty=share(fields.get("certainty"), f"{what} certainty"),
+            name=text(fields.get("name", ""), f"{what} name"),
         )
 
 

@@ -17,7 +17,7 @@ from kindset._arrays import as_whole_labels, check_space
 from kindset._files import output_folder, write_text
 from kindset._reading import read_archive, read_array, read_json
 from kindset._replacing import put_back
-from kindset._shown import shown
+from kindset._shown import counted, shown
 from kindset.exceptions import InputError
 from kindset.runs._details import RunDetails
 from kindset.runs._fingerprint import Fingerprint
@@ -124,7 +124,8 @@ class Run:
             object.__setattr__(self, "space", space)
 
     def __repr__(self) -> str:
-        return f"Run({self.name!r}, {self.n_clusters} clusters of {len(self)} samples)"
+        clusters, samples = counted(self.n_clusters, "cluster"), counted(len(self), "sample")
+        return f"Run({self.name!r}, {clusters} of {samples})"
 
     def __len__(self) -> int:
         return len(self.labels)

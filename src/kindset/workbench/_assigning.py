@@ -1,8 +1,9 @@
 """Assigning new samples to the groups of an earlier run."""
 
 import os
-import warnings
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +11,17 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from kindset._replacing import put_back
+from kindset._shown import counted
 from kindset.exceptions import InputError
 from kindset.ordinal import OrdinalMixture, load_mixture
-from kindset.runs import RUN_FILE, Run
-from kindset.workbench._dataset import COUNTED, Dataset
+from kindset.runs import RUN_FILE, Run, SegmentNames, read_segment_names
+from kindset.workbench._checking import check_levels, note_silent_rows
+from kindset.workbench._codebook import Codebook, as_spelt
+from kindset.workbench._dataset import COUNTED, FILES, Dataset
 from kindset.workbench._methods import METHODS
-from kindset.workbench._reading import ARRAYS, ReadingOptions, read_with
+from kindset.workbench._reading import ReadingOptions, read_with
 from kindset.workbench._scaling import Scaling
 from kindset.workbench._surveys import memberships
-from kindset.workbench._tables import Codebook, check_levels, column_names
 
 
 def assign(
@@ -27,6 +30,10 @@ def assign(
     *,
     ids: Any = None,
     missing: Sequence[str] = (),
+    names: SegmentNames = None,
+    decimal: str = "auto",
+    header_rows: int | None = None,
+    sheet: str | int | None = None,
     verbose: bool = False,
 ) -> pd.DataFrame:
     """Assign new samples to the groups of an earlier run.
@@ -41,6 +48,11 @@ def assign(
         The column that identifies the rows; by default the one of the run, if it is there.
     missing : sequence of str, optional
         Further marks of a missing answer, for surveys.
+    names : path-like, dict or list, optional
+        Names of a survey's segments: a TOML file, or names by number from 1. They are added as a
+        column.
+    decimal, header_rows, sheet
+        As in `read_data`.
     verbose : bool, default=False
         Show progress.
 
@@ -72,16 +84,24 @@ def assign(
         assert isinstance(found, Run)
         where = f"the run {run if not isinstance(run, Run) else run.name}"
         raise InputError(f"{where} cannot predict: {_why_not(found)}.")
-    if ids is None and isinstance(found, Run):
-        ids = _known_ids(found, new_data)
+    known = found.about.id_column if isinstance(found, Run) else None
+    options = ReadingOptions(
+        ids=ids,
+        ids_if_there=None if known in (None, COUNTED, FILES) else known,
+        missing=missing,
+        decimal=decimal,
+        header_rows=header_rows,
+        sheet=sheet,
+        verbose=verbose,
+    )
     if isinstance(model, OrdinalMixture):
-        return _assign_answers(model, new_data, ids, missing)
+        return _named(_assign_answers(model, new_data, options), found, names)
     assert isinstance(found, Run)
     if missing:
         raise InputError(
             "`missing` is for surveys; this method takes no gaps.", parameter="missing"
         )
-    return _assign_samples(found, new_data, ids, verbose=verbose)
+    return _assign_samples(found, new_data, options)
 
 
 def load_run(path: Path) -> Run | OrdinalMixture:
@@ -93,19 +113,6 @@ def load_run(path: Path) -> Run | OrdinalMixture:
     if inside and not (path / RUN_FILE).exists():
         raise InputError(f"{path} holds {len(inside)} runs; give one of them: {inside[0]}.")
     return Run.load(path, strict=False)
-
-
-def _known_ids(run: Run, new_data: Any) -> str | None:
-    """Return the column that named the rows of the run, if the new table has it too."""
-    name = run.about.id_column
-    if name in (None, COUNTED):
-        return None
-    if isinstance(new_data, (str, os.PathLike)):
-        path = Path(new_data)
-        if not path.is_file() or path.suffix.lower() in ARRAYS:
-            return None
-        return name if name in column_names(path) else None
-    return name if name in getattr(new_data, "columns", ()) else None
 
 
 def _why_not(run: Run) -> str:
@@ -122,7 +129,7 @@ def _why_not(run: Run) -> str:
 
 
 def _assign_answers(
-    mixture: OrdinalMixture, new_data: Any, ids: Any, missing: Sequence[str]
+    mixture: OrdinalMixture, new_data: Any, options: ReadingOptions
 ) -> pd.DataFrame:
     names = list(getattr(mixture, "feature_names_in_", []))
     words = {
@@ -130,54 +137,69 @@ def _assign_answers(
         for name, levels in zip(names, mixture.categories_, strict=False)
         if levels.dtype == object
     }
-    data = read_with(new_data, ReadingOptions(ids=ids, levels=_AsRead(words), missing=missing))
-    table = data.content
-    if not isinstance(table, pd.DataFrame):
+    data = read_with(new_data, replace(options, levels=_AsRead(words)))
+    if not isinstance(data.content, pd.DataFrame):
         raise InputError(f"{data.name} holds no table of answers.")
+    table = data.codebook.in_words(data.content)
     names = names or list(table.columns)
     if len(names) != len(mixture.categories_):
         raise InputError(
-            f"{data.name} has {len(names)} columns of answers, but the model, which has no names "
-            f"of columns, needs {len(mixture.categories_)} (`ids` sets one apart)."
+            f"{data.name} has {counted(len(names), 'column')} of answers, but the model, which has "
+            f"no names of columns, needs {len(mixture.categories_)} (`ids` sets one apart)."
         )
     for name, levels in zip(names, mixture.categories_, strict=True):
         if name not in table:
             raise InputError(f"{_called(new_data)} has no column {name!r}, which the model needs.")
-        check_levels(
-            name, table[name], levels.tolist(), "cluster again with the whole scale in `levels`"
-        )
+        known = levels.tolist()
+        table[name] = as_spelt(table[name], known)
+        check_levels(name, table[name], known, "cluster again with the whole scale in `levels`")
     silent = int(table[names].isna().all(axis=1).sum())
     if silent:
-        warnings.warn(
-            f"{silent} rows hold no answer at all: they are assigned by the segments' sizes alone.",
-            stacklevel=3,
-        )
+        note_silent_rows(silent)
     return memberships(mixture, table[names], data.ids)
+
+
+def _named(table: pd.DataFrame, found: Run | OrdinalMixture, given: SegmentNames) -> pd.DataFrame:
+    """Add the names of the segments, as given or as the run holds them, if there are any."""
+    n_segments = sum(1 for name in table.columns if re.fullmatch(r"p\d+", str(name)))
+    names = read_segment_names(given, n_segments)
+    survey = found.about.survey if isinstance(found, Run) else None
+    if survey is not None and len(survey.segments) == n_segments:
+        held = [segment.name for segment in survey.segments]
+        names = [name or earlier for name, earlier in zip(names, held, strict=True)]
+    if any(names):
+        table.insert(
+            list(table.columns).index("segment") + 1,
+            "name",
+            [names[k - 1] for k in table["segment"]],
+        )
+    return table
 
 
 class _AsRead(Codebook):
     """Levels that only say how cells are read: the model itself checks the answers."""
 
-    def check(self, table: pd.DataFrame) -> None:
+    def for_table(self, table: pd.DataFrame) -> Codebook:
         """Let columns be absent here: who needs one names it."""
+        return Codebook()
 
 
 def _called(new_data: Any) -> str:
     return str(new_data) if isinstance(new_data, (str, os.PathLike)) else "the table"
 
 
-def _assign_samples(run: Run, new_data: Any, ids: Any, *, verbose: bool) -> pd.DataFrame:
+def _assign_samples(run: Run, new_data: Any, options: ReadingOptions) -> pd.DataFrame:
     """Bring new samples into the form of the old ones, and assign them."""
     shape = () if run.data is None else run.data.shape[1:]
     is_images = run.about.kind == "images"
     from_folder = isinstance(new_data, (str, os.PathLike)) and Path(new_data).is_dir()
-    options = ReadingOptions(
+    options = replace(
+        options,
         columns=run.about.columns,
-        ids=None if from_folder else ids,
+        ids=None if from_folder else options.ids,
         size=(shape[0], shape[1]) if is_images else None,
         crop=bool(run.about.crop),
         colours="colour" if len(shape) == 3 else "grey",
-        verbose=verbose,
     )
     data = read_with(new_data, options)
     X = data.samples

@@ -2,6 +2,7 @@
 
 import hashlib
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -12,9 +13,11 @@ from numpy.typing import NDArray
 
 from kindset.exceptions import InputError
 from kindset.runs import Fingerprint, Source, fingerprint
+from kindset.workbench._checking import check_answers, note_doubtful
+from kindset.workbench._codebook import Codebook
 from kindset.workbench._notes import collected_notes
 from kindset.workbench._scaling import SCALES, Scaling
-from kindset.workbench._tables import Codebook, check_answers
+from kindset.workbench._types import ColumnType, column_types, typed_table, usable_types
 
 Kind = Literal["table", "features", "images"]
 
@@ -29,9 +32,19 @@ _UNEQUAL = 30.0
 
 @dataclass(frozen=True)
 class Answers:
-    """A table as ordered answers, with what was noted about its columns."""
+    """A table as answers, the type of each column, and what was noted about them.
+
+    Attributes
+    ----------
+    table : DataFrame
+        Ordered categoricals or whole numbers, categoricals without an order, and floats.
+    types : dict of str to ColumnType
+        Which of these each column is, and how we know.
+    notes : tuple of str
+    """
 
     table: pd.DataFrame
+    types: Mapping[str, ColumnType]
     notes: tuple[str, ...]
 
 
@@ -63,7 +76,9 @@ class Dataset:
     weights : Series or None
         Weights of the rows, with a mean of 1.
     codebook : Codebook
-        The order of text answers, and the words of questions.
+        The order of answers, the words of codes, and the words of questions.
+    column_types : dict of str to ColumnType
+        What each column of a table holds, as declared or guessed, and why.
     about : str
         A sentence on the data, for reports.
     notes : tuple of str
@@ -79,6 +94,7 @@ class Dataset:
     labels: "pd.Series[Any] | None" = None
     weights: "pd.Series[Any] | None" = None
     codebook: Codebook = field(default_factory=Codebook)
+    column_types: Mapping[str, ColumnType] = field(default_factory=dict, repr=False)
     about: str = ""
     notes: tuple[str, ...] = ()
     crop: bool = False
@@ -133,19 +149,22 @@ class Dataset:
             "names of columns": self.columns,
             "cropping": self.crop,
             "weights": None if self.weights is None else self.weights.tolist(),
-            "levels": [self.codebook.levels, self.codebook.questions],
+            "levels": [self.codebook, {n: t.kind for n, t in self.column_types.items()}],
         }
         return {what: _short_hash(repr(fact)) for what, fact in facts.items()}
 
     @cached_property
     def answers(self) -> Answers:
-        """The table as ordered answers; a column that holds something else is refused."""
+        """The table as answers; a column that does not hold what its type says is refused."""
         if not isinstance(self.content, pd.DataFrame):
             raise InputError(f"{self.name} holds no table of answers.", parameter="method")
+        table = self.content
+        types = self.column_types or column_types(table, self.codebook, {})
         with collected_notes() as notes:
-            table = self.codebook.apply(self.content)
-            check_answers(table)
-        return Answers(table, tuple(notes))
+            types = usable_types(types, self.codebook)
+            check_answers(table, types, self.codebook)
+            note_doubtful(table, types, self.codebook)
+        return Answers(typed_table(table, self.codebook, types), types, tuple(notes))
 
     @cached_property
     def answers_fingerprint(self) -> Fingerprint:

@@ -3,17 +3,21 @@
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from kindset._excel import write_excel
 from kindset._files import write_csv, write_text
 from kindset._plotting import save_figure
 from kindset.evaluation import KNOWN_MEASURES, known_measures
 from kindset.runs import Run
 from kindset.workbench._dataset import Dataset
+
+Workbook = tuple[Mapping[str, pd.DataFrame], Mapping[str, str]]
 
 
 @dataclass(frozen=True)
@@ -51,12 +55,16 @@ class Outcome:
         By file name without ending.
     figures : dict of str to callable
         What draws each figure, by file name without ending.
+    workbooks : dict of str to callable
+        What returns the sheets of each Excel file and how they show fractions, by file name
+        without ending. They are left out if openpyxl is not installed.
     """
 
     run: Run
     summary: str
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     figures: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
+    workbooks: Mapping[str, Callable[[], Workbook]] = field(default_factory=dict)
 
     @property
     def interrupted(self) -> bool:
@@ -68,6 +76,9 @@ class Outcome:
         self.run.write(folder)
         for name, table in self.tables.items():
             write_csv(folder / f"{name}.csv", table, float_format="%.6f")
+        if find_spec("openpyxl") is not None:
+            for name, sheets in self.workbooks.items():
+                write_excel(folder / f"{name}.xlsx", *sheets())
         write_text(folder / "summary.txt", self.summary + "\n")
         try:
             for name, draw in self.figures.items():

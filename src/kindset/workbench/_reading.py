@@ -15,17 +15,20 @@ from kindset._arrays import as_label_array
 from kindset.datasets import load_image_folder
 from kindset.exceptions import InputError
 from kindset.runs import Source, data_source, file_source, read_archive, read_array
+from kindset.workbench._cleaning import Reading
+from kindset.workbench._codebook import Codebook
 from kindset.workbench._dataset import COUNTED, FILES, Dataset
 from kindset.workbench._notes import collected_notes
 from kindset.workbench._tables import (
-    Codebook,
-    Reading,
+    Table,
     check_ids,
+    cleaned,
     keep_columns,
     read_table,
     take_column,
     usable_weights,
 )
+from kindset.workbench._types import check_types, column_types
 
 ARRAYS = (".npy", ".npz")
 """Endings of files that hold arrays."""
@@ -49,13 +52,35 @@ class ReadingOptions:
     weights: Any = None
     levels: Any = None
     questions: Mapping[str, str] | None = None
+    types: Mapping[str, str] | None = None
     missing: Sequence[str] = ()
+    trim: bool = True
+    ignore_case: bool = True
+    decimal: str = "auto"
+    header_rows: int | None = None
+    sheet: str | int | None = None
     size: int | tuple[int, int] | None = None
     crop: bool = False
     colours: str = "auto"
     name: str | None = None
     about: str = ""
     verbose: bool = False
+    ids_if_there: str | None = None
+
+    def reading(self, codebook: Codebook) -> Reading:
+        """Return how the cells of a table are to be read."""
+        kept = (self.ids, self.labels, self.ids_if_there)
+        return Reading(
+            text_levels=codebook.text_levels,
+            every=codebook.every,
+            text_columns=[name for name in kept if isinstance(name, str)],
+            missing=list(self.missing),
+            trim=self.trim,
+            ignore_case=self.ignore_case,
+            decimal=self.decimal,
+            header_rows=self.header_rows,
+            sheet=self.sheet,
+        )
 
 
 def read_data(
@@ -66,9 +91,15 @@ def read_data(
     ids: str | ArrayLike | None = None,
     labels: str | ArrayLike | None = None,
     weights: str | ArrayLike | None = None,
-    levels: str | os.PathLike[str] | Mapping[str, Sequence[Any]] | None = None,
+    levels: str | os.PathLike[str] | Mapping[str, Sequence[Any]] | Sequence[Any] | None = None,
     questions: Mapping[str, str] | None = None,
+    types: Mapping[str, str] | None = None,
     missing: Sequence[str] = (),
+    trim: bool = True,
+    ignore_case: bool = True,
+    decimal: str = "auto",
+    header_rows: int | None = None,
+    sheet: str | int | None = None,
     size: int | tuple[int, int] | None = None,
     crop: bool = False,
     colours: str = "auto",
@@ -81,10 +112,12 @@ def read_data(
     Parameters
     ----------
     source : path-like, DataFrame or array-like
-        A CSV or Parquet file, an ``.npy`` or ``.npz`` file, a folder of images, a data frame, or
-        an array of shape (n, d), (n, height, width) or (n, height, width, channels).
+        A CSV, Excel (``.xlsx``), SPSS (``.sav``), Stata (``.dta``) or Parquet file, an ``.npy`` or
+        ``.npz`` file, a folder of images, a data frame, or an array of shape (n, d),
+        (n, height, width) or (n, height, width, channels). Value labels, question texts and
+        missing codes of SPSS and Stata files are used.
     columns, exclude : sequence of str, optional
-        Columns of a table to use, or to leave out.
+        Columns of a table to use, or to leave out. "q1:q8" stands for all columns from q1 to q8.
     ids : str or array-like, optional
         The column that identifies the rows, or the ids themselves. Image folders use file names.
     labels : str or array-like, optional
@@ -92,12 +125,23 @@ def read_data(
         They are only compared with.
     weights : str or array-like, optional
         The column with the rows' weights, or the weights themselves, for surveys.
-    levels : path-like or dict, optional
-        The order of text answers: a TOML file, or lists by column.
+    levels : path-like, dict or list, optional
+        The order of text answers: a TOML file, lists by column, or one list for all columns.
     questions : dict of str to str, optional
         The words of questions by column.
+    types : dict of str to {"ordinal", "nominal", "numeric"}, optional
+        What columns hold. Others are guessed; see `Dataset.column_types`.
     missing : sequence of str, optional
-        Further marks of a missing answer, such as "-9".
+        Further marks of a missing answer, such as "-9" or "don't know".
+    trim, ignore_case : bool, default=True
+        Whether text answers that differ only in blanks around them, or in case, are one answer.
+    decimal : {"auto", ".", ","}, default="auto"
+        What stands before the fraction of a number that is written as text.
+    header_rows : {1, 2, 3}, optional
+        Rows of a file before the answers. The second holds the words of questions. By default the
+        additional rows of Qualtrics are recognised.
+    sheet : str or int, optional
+        The sheet of an Excel file, by name or number from 1; by default the first.
     size : int or (height, width), optional
         Bring images to this size.
     crop : bool, default=False
@@ -130,8 +174,8 @@ def read_data(
     Dataset('Small survey', table, 3 × 2)
     """
     options = ReadingOptions(
-        columns, exclude, ids, labels, weights, levels, questions, missing, size, crop, colours,
-        name, about, verbose,
+        columns, exclude, ids, labels, weights, levels, questions, types, missing, trim,
+        ignore_case, decimal, header_rows, sheet, size, crop, colours, name, about, verbose,
     )  # fmt: skip
     return read_with(source, options)
 
@@ -287,30 +331,39 @@ def _array_dataset(
 
 def _read_table_file(path: Path, options: ReadingOptions) -> Dataset:
     codebook = Codebook.of(options.levels, options.questions)
-    named = [name for name in (options.ids, options.labels) if isinstance(name, str)]
-    reading = Reading(codebook.text_levels, named, list(options.missing))
-    table = read_table(path, reading)
-    return _table_dataset(table, codebook, options, _Origin(path))
+    with collected_notes() as notes:
+        table = read_table(path, options.reading(codebook))
+    return _table_dataset(table, codebook, options, _Origin(path), notes)
 
 
 def _from_frame(source: Any, options: ReadingOptions) -> Dataset:
     frame = source if isinstance(source, pd.DataFrame) else source.to_pandas()
-    table = frame.set_axis([str(name) for name in frame.columns], axis=1).reset_index(drop=True)
-    if table.shape[0] == 0 or table.shape[1] == 0:
+    frame = frame.set_axis([str(name) for name in frame.columns], axis=1).reset_index(drop=True)
+    if frame.shape[0] == 0 or frame.shape[1] == 0:
         raise InputError("the table holds no rows.")
     codebook = Codebook.of(options.levels, options.questions)
-    return _table_dataset(table, codebook, options, _Origin())
+    with collected_notes() as notes:
+        table = cleaned(Table(frame), options.reading(codebook))
+    return _table_dataset(table, codebook, options, _Origin(), notes)
 
 
 def _table_dataset(
-    table: pd.DataFrame, codebook: Codebook, options: ReadingOptions, origin: _Origin
+    found: Table,
+    codebook: Codebook,
+    options: ReadingOptions,
+    origin: _Origin,
+    notes: Sequence[str],
 ) -> Dataset:
     """Sort the columns of a table into ids, weights, known labels, and those to cluster by."""
-    codebook.check(table)
-    whole, n = table.copy(deep=False), len(table)
-    ids = _taken(table, options.ids, "ids")
+    codebook = codebook.for_table(found.frame).extended(found.questions, found.labels)
+    declared = check_types(options.types, found.frame)
+    table, n = found.frame.copy(deep=False), len(found.frame)
+    named = options.ids_if_there if options.ids_if_there in table else None
+    ids = _taken(table, named if options.ids is None else options.ids, "ids")
     weights = _taken(table, options.weights, "weights")
     labels = _taken(table, options.labels, "labels")
+    if isinstance(options.labels, str) and options.labels in codebook.labels:
+        labels = codebook.in_words(labels.to_frame())[options.labels].astype(object)
     table = keep_columns(table, options.columns, options.exclude)
     if table.shape[1] == 0:
         raise InputError("there is no column left to cluster by.")
@@ -319,11 +372,13 @@ def _table_dataset(
         table,
         _numbered(n) if own is None else own,
         name,
-        origin.source(whole, name, own),
+        origin.source(found.frame, name, own),
         labels=_known_labels(labels, "label", n),
         weights=_own_weights(weights, n),
         codebook=codebook,
+        column_types=column_types(table, codebook, declared, found.measures),
         about=options.about,
+        notes=tuple(notes),
     )
 
 

@@ -8,11 +8,13 @@ from itertools import product
 from numbers import Integral
 from typing import Any
 
+from kindset._shown import counted
 from kindset.exceptions import InputError
 from kindset.ordinal import CRITERIA
 from kindset.workbench._dataset import Dataset
 from kindset.workbench._embeddings import read_embedding
 from kindset.workbench._methods import METHODS, Method, get_method
+from kindset.workbench._tables import TABLES
 
 AUTO = "auto"
 """The number of clusters where the method finds it."""
@@ -115,8 +117,9 @@ class Setting:
         _check_kind(self, method, data)
         largest = max(self.k) if isinstance(self.k, tuple) else self.k or 0
         if largest > len(data):
-            what = "rows" if method.takes == "answers" else "samples"
-            raise InputError(f"`k` {largest}: there are only {len(data)} {what}.", parameter="k")
+            what = counted(len(data), "row" if method.takes == "answers" else "sample")
+            are = "is" if len(data) == 1 else "are"
+            raise InputError(f"`k` {largest}: there {are} only {what}.", parameter="k")
         result = ("segment", "p1") if method.takes == "answers" else ("cluster",)
         if str(data.ids.name) in result:
             raise InputError(
@@ -154,7 +157,7 @@ def _check_kind(setting: Setting, method: Method, data: Dataset) -> None:
     if method.takes == "answers":
         if data.kind != "table":
             raise InputError(
-                f"`method` {setting.method} clusters tables of answers, CSV or Parquet, not "
+                f"`method` {setting.method} clusters tables of answers ({TABLES}), not "
                 f"{data.name}.",
                 parameter="method",
             )

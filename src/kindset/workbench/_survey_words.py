@@ -4,8 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from kindset._shown import counted
 from kindset.evaluation import KNOWN_MEASURES
 from kindset.ordinal import ComponentSelection, OrdinalMixture, describe_segments
+from kindset.workbench._types import describe_types
 
 if TYPE_CHECKING:
     from kindset.workbench._surveys import SurveyFit
@@ -20,8 +22,9 @@ def summarise_survey(fit: "SurveyFit", metrics: dict[str, float]) -> str:
     n_rows, n_questions = fit.answers.shape
     gaps = _gaps(fit.answers)
     lines = [
-        f"{n_rows:,} rows, {n_questions} questions" + (f", {gaps}" if gaps else ""),
+        ", ".join(filter(None, [counted(n_rows, "row"), counted(n_questions, "question"), gaps])),
         "Questions: " + ", ".join(_scale(model, j) for j in range(n_questions)),
+        *describe_types(data.answers.types),
         f"Method: {fit.setting.described.title}, seed {fit.setting.seed}",
         _starts_sentence(model.start_objectives_),
     ]
@@ -41,6 +44,8 @@ def summarise_survey(fit: "SurveyFit", metrics: dict[str, float]) -> str:
     if data.labels is not None:
         known = ", ".join(f"{name.upper()} {metrics[name.upper()]:.2f}" for name in KNOWN_MEASURES)
         lines.append(f"Against the known labels ({data.labels.name}): {known}")
+    if fit.left_out:
+        lines.append(_left_out(fit))
     described = describe_segments(
         model, fit.answers, questions=data.codebook.questions, sample_weight=data.weights
     )
@@ -50,7 +55,7 @@ def summarise_survey(fit: "SurveyFit", metrics: dict[str, float]) -> str:
 def cautions(fit: "SurveyFit") -> list[str]:
     """Return what the summary and the warnings say against the result, as sentences."""
     selection = fit.selection
-    told = [_gaps(fit.answers), _starts_caution(fit.model.start_objectives_)]
+    told = [_gaps(fit.answers), _starts_caution(fit.model.start_objectives_), _left_out(fit)]
     if selection is not None and (_at_the_edge(selection) or not selection.found_structure):
         told.append(_selection_sentence(selection))
     sentences = [f"{sentence.removesuffix('.')}." for sentence in told if sentence]
@@ -62,6 +67,13 @@ def _gaps(answers: pd.DataFrame) -> str:
     gaps = int(answers.isna().sum().sum())
     word = "answers" if gaps > 1 else "answer"
     return f"{gaps:,} {word} missing ({gaps / answers.size:.1%})" if gaps else ""
+
+
+def _left_out(fit: "SurveyFit") -> str:
+    """Name the questions that the figure of the profiles does not show; nothing if it shows all."""
+    if not fit.left_out:
+        return ""
+    return f"The figure of the profiles leaves out {', '.join(fit.left_out)}; profiles.csv has all"
 
 
 def _selection_sentence(selection: ComponentSelection) -> str:

@@ -2,12 +2,14 @@
 
 import time
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import pandas as pd
 
+from kindset._plotting import plain
 from kindset.evaluation import AssignmentDisplay
 from kindset.ordinal import (
     ComponentSelection,
@@ -22,9 +24,11 @@ from kindset.runs import Run, RunDetails
 from kindset.workbench._dataset import Dataset
 from kindset.workbench._notes import collected_notes
 from kindset.workbench._outcome import Execution, Outcome, measures_of
+from kindset.workbench._profile_tables import profile_sheets, profile_table
 from kindset.workbench._settings import Setting
 from kindset.workbench._survey_details import survey_details
 from kindset.workbench._survey_words import cautions, summarise_survey
+from kindset.workbench._types import name_few
 
 _MAX_PANELS = 24
 """Questions in the profile figure: more make it too long to look at."""
@@ -45,6 +49,15 @@ class SurveyFit:
     def answers(self) -> pd.DataFrame:
         """The table of answers."""
         return self.data.answers.table
+
+    @cached_property
+    def left_out(self) -> list[str]:
+        """Questions that the figure of the profiles has no room for."""
+        if self.answers.shape[1] <= _MAX_PANELS:
+            return []
+        profiles = profile_segments(self.model, self.answers, sample_weight=self.data.weights)
+        shown = set(profiles.most_distinct(_MAX_PANELS))
+        return [str(name) for j, name in enumerate(self.answers.columns) if j not in shown]
 
     @property
     def interrupted(self) -> bool:
@@ -67,11 +80,30 @@ def cluster_survey(
         **model.criteria(fit.answers, data.weights),
         **measures_of(data, model.labels_),
     }
-    tables = {"segments": memberships(model, fit.answers, data.ids)}
+    profiles = profile_table(
+        fit.answers,
+        model.predict_proba(fit.answers),
+        weights=data.weights,
+        questions=data.codebook.questions,
+        numeric=[name for name, told in data.answers.types.items() if told.kind == "numeric"],
+    )
+    tables = {"segments": memberships(model, fit.answers, data.ids), "profiles": profiles}
     if selection is not None:
         tables["selection"] = selection.path.reset_index()
     run = _as_run(fit, metrics, execution)
-    return Outcome(run, summarise_survey(fit, metrics), tables, _figures(fit))
+    workbooks = {"profiles": partial(profile_sheets, profiles, _segment_table(run))}
+    return Outcome(run, summarise_survey(fit, metrics), tables, _figures(fit), workbooks)
+
+
+def _segment_table(run: Run) -> pd.DataFrame:
+    """Return the sizes of the segments, for a spreadsheet."""
+    survey = run.about.survey
+    assert survey is not None
+    columns = ("headline", "n_rows", "share", "certainty")
+    rows = [[getattr(segment, name) for name in columns] for segment in survey.segments]
+    table = pd.DataFrame(rows, columns=["description", "rows", "share", "certainty"])
+    table.insert(0, "segment", range(1, len(table) + 1))
+    return table
 
 
 def _fit(
@@ -152,13 +184,19 @@ def _figures(fit: SurveyFit) -> dict[str, Any]:
 
 
 def _draw_profiles(fit: SurveyFit) -> Any:
-    return SegmentProfileDisplay.from_estimator(
+    figure = SegmentProfileDisplay.from_estimator(
         fit.model,
         fit.answers,
         questions=fit.data.codebook.questions,
         sample_weight=fit.data.weights,
         max_questions=_MAX_PANELS,
     ).figure_
+    left_out = fit.left_out
+    if left_out:
+        figure.suptitle(
+            plain(fill(f"Not shown: {name_few(left_out, 30)} (see profiles.csv)", 150)), fontsize=8
+        )
+    return figure
 
 
 def _draw_selection(selection: ComponentSelection) -> Any:

@@ -1,197 +1,194 @@
-"""Reading survey tables, and what a user says about their columns."""
+"""Reading tables of any kind of file, and taking their columns apart."""
 
 import csv
-import os
-import re
-import shlex
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from kindset._files import csv_separator
-from kindset._reading import read_parquet, read_toml, regular_file
+from kindset._reading import open_regular, regular_file
 from kindset._shown import shown
+from kindset._table_files import (
+    EXCEL,
+    OTHERS,
+    PARQUET,
+    STATISTICS,
+    column_letters,
+    read_excel,
+    read_parquet,
+    read_statistics,
+)
 from kindset.exceptions import InputError
+from kindset.workbench._cleaning import Reading, clean_table
+from kindset.workbench._codebook import columns_of, expand_ranges, scales_only
+from kindset.workbench._headers import SAMPLED, Header, read_header
+
+TABLES = "CSV, Excel, SPSS, Stata or Parquet"
+"""Files that tables are read from."""
 
 
-@dataclass
-class Codebook:
-    """The order of text answers, and the words of the questions.
-
-    As a TOML file::
-
-        satisfaction = ["poor", "fair", "good"]     # one column
-
-        [[scale]]                                   # several columns at once
-        columns = ["q1", "q2"]
-        levels = ["never", "sometimes", "always"]
-
-        [questions]                                 # optional: words for the summary
-        q1 = "How often do you travel by train?"
-    """
-
-    levels: dict[str, list[Any]] = field(default_factory=dict)
-    questions: dict[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def read(cls, path: Path | None) -> "Codebook":
-        """Read the TOML file; no file, nothing said."""
-        book = cls()
-        if path is None:
-            return book
-        document = read_toml(path)
-        questions = document.pop("questions", {})
-        if not isinstance(questions, dict):
-            raise InputError(f"{path}: [questions] must be a table of texts.")
-        book.questions = {name: str(text) for name, text in questions.items()}
-        scales = document.pop("scale", [])
-        for scale in scales if isinstance(scales, list) else [scales]:
-            if not isinstance(scale, dict) or set(scale) != {"columns", "levels"}:
-                raise InputError(f"{path}: each [[scale]] needs just `columns` and `levels`.")
-            if not isinstance(scale["columns"], list):
-                raise InputError(f"{path}: `columns` of a [[scale]] must be a list of names.")
-            document.update(dict.fromkeys(map(str, scale["columns"]), scale["levels"]))
-        for name, levels in document.items():
-            if not isinstance(levels, list) or len(levels) < 1:
-                raise InputError(f"{path}: {name} must be a list of answers in order.")
-            book.levels[name] = levels
-        return book
-
-    @classmethod
-    def of(
-        cls,
-        levels: "str | os.PathLike[str] | Mapping[str, Sequence[Any]] | Codebook | None",
-        questions: Mapping[str, str] | None = None,
-    ) -> "Codebook":
-        """Make a codebook from a TOML file or from lists, with further words of questions."""
-        if isinstance(levels, Codebook):
-            return levels
-        if levels is None or isinstance(levels, (str, os.PathLike)):
-            book = cls.read(None if levels is None else Path(levels))
-        else:
-            book = cls({str(name): list(answers) for name, answers in levels.items()})
-        return cls(book.levels, {**book.questions, **(questions or {})})
-
-    def check(self, table: pd.DataFrame) -> None:
-        """Refuse a name that is not in the table: most likely it is misspelt."""
-        for name in (*self.levels, *self.questions):
-            if name not in table:
-                raise InputError(
-                    f"`levels` names the column {name!r}; {columns_of(table)}.", parameter="levels"
-                )
-
-    def apply(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Make ordered categoricals of the columns whose levels are known."""
-        table = table.copy()
-        for name, levels in self.levels.items():
-            if name not in table:
-                continue
-            if not pd.Index(levels).is_unique:
-                raise InputError(f"the levels given for column {name!r} repeat an answer.")
-            check_levels(name, table[name], levels, "add it to them")
-            table[name] = pd.Categorical(table[name], categories=levels, ordered=True)
-        return table
-
-    @property
-    def text_levels(self) -> dict[str, list[str]]:
-        """The columns whose levels are words, which must not be read as numbers."""
-        return {
-            name: levels
-            for name, levels in self.levels.items()
-            if all(isinstance(level, str) for level in levels)
-        }
-
-
-MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "<NA>")
-"""What stands for a missing answer in a CSV file, unless it is one of a column's levels."""
-
-
-@dataclass
-class Reading:
-    """How the cells of a CSV file are to be read.
+@dataclass(frozen=True)
+class Table:
+    """A table, and what its file says about the columns.
 
     Attributes
     ----------
-    text_levels : dict
-        Columns that hold these words, even where they look like numbers or like a gap.
-    text_columns : list of str
-        Other columns to leave as text, such as ids with leading zeros.
-    missing : list of str
-        Further marks of a missing answer, such as -9.
+    frame : DataFrame
+        Cleaned; codes where there are labels.
+    questions : dict of str to str
+        The words of questions.
+    labels : dict of str to dict
+        The words of codes, by column.
+    measures : dict of str to str
+        What a statistics program calls the columns.
     """
 
-    text_levels: dict[str, list[str]] = field(default_factory=dict)
-    text_columns: list[str] = field(default_factory=list)
-    missing: list[str] = field(default_factory=list)
-
-    def missing_in(self, column: str) -> list[str]:
-        """Return the marks of a missing answer in one column."""
-        levels = self.text_levels.get(column, [])
-        return [mark for mark in (*MISSING, *self.missing) if mark not in levels]
+    frame: pd.DataFrame
+    questions: dict[str, str] = field(default_factory=dict)
+    labels: dict[str, dict[Any, str]] = field(default_factory=dict)
+    measures: dict[str, str] = field(default_factory=dict)
 
 
-def read_table(path: Path, reading: Reading | None = None) -> pd.DataFrame:
-    """Read a CSV or Parquet file."""
+def read_table(path: Path, reading: Reading | None = None) -> Table:
+    """Read a CSV, Excel, SPSS, Stata or Parquet file; what was changed is told in warnings."""
     if not path.exists():
         raise InputError(f"there is no file {shown(path)}.")
     if path.is_dir():
-        raise InputError(f"{shown(path)} is a folder; give a CSV or Parquet file.")
+        raise InputError(f"{shown(path)} is a folder; give a {TABLES} file.")
     if regular_file(path).st_size == 0:
         raise InputError(f"{shown(path)} is empty.")
     reading = reading or Reading()
-    if path.suffix.lower() in (".parquet", ".pq"):
-        table = _without_marks(read_parquet(path), reading)
-    else:
-        table = _read_csv(path, reading)
-    if table.shape[0] == 0 or table.shape[1] == 0:
+    found = _read_any(path, reading)
+    if found.frame.shape[0] == 0 or found.frame.shape[1] == 0:
         raise InputError(f"{path} holds no rows.")
-    names = pd.Index([str(name) for name in table.columns])
+    names = pd.Index([str(name) for name in found.frame.columns])
     if not names.is_unique:
         raise InputError(f"{path} has two columns named {names[names.duplicated()][0]!r}.")
-    return table.set_axis(names, axis=1).reset_index(drop=True)
+    return cleaned(
+        Table(
+            found.frame.set_axis(names, axis=1).reset_index(drop=True),
+            found.questions,
+            found.labels,
+            found.measures,
+        ),
+        reading,
+    )
 
 
-def column_names(path: Path) -> list[str]:
-    """Return the names of a table's columns, of a CSV file from its first line alone."""
-    if path.suffix.lower() in (".parquet", ".pq"):
-        return [str(name) for name in read_parquet(path).columns]
-    with _explained(path):
-        return _read_header(path)[1]
+def cleaned(table: Table, reading: Reading) -> Table:
+    """Turn marks into gaps and spellings into one, and keep the labels of scales only."""
+    frame = clean_table(table.frame, reading, table.labels)
+    marks = {reading.key(mark) for mark in reading.missing}
+    labels = {
+        name: {code: word for code, word in words.items() if reading.key(word) not in marks}
+        for name, words in table.labels.items()
+    }
+    return Table(frame, table.questions, scales_only(frame, labels), table.measures)
 
 
-def _read_header(path: Path) -> tuple[str, list[str]]:
+def _read_any(path: Path, reading: Reading) -> Table:
+    ending = path.suffix.lower()
+    if reading.sheet is not None and ending not in EXCEL:
+        raise InputError(f"`sheet` is for Excel files, not for {shown(path)}.", parameter="sheet")
+    if ending in PARQUET:
+        return Table(read_parquet(path))
+    if ending in EXCEL:
+        return _read_sheet(path, reading)
+    if ending in STATISTICS:
+        found = read_statistics(path)
+        return Table(found.frame, found.questions, found.labels, found.measures)
+    if ending in OTHERS:
+        raise InputError(f"{shown(path)}: {ending} files are not read; save it as .xlsx or CSV.")
+    _refuse_binary(path)
+    return _read_csv(path, reading)
+
+
+_BEGINNINGS = {
+    b"PK\x03\x04": "an Excel file; its name must end with .xlsx",
+    b"$FL2": "an SPSS file; its name must end with .sav",
+    b"$FL3": "an SPSS file; its name must end with .zsav",
+    b"<stata_dta>": "a Stata file; its name must end with .dta",
+    b"PAR1": "a Parquet file; its name must end with .parquet",
+}
+
+
+def _refuse_binary(path: Path) -> None:
+    """Refuse a table of another kind that is called like a CSV file."""
+    with open_regular(path) as file:
+        begin = file.read(16)
+    for mark, kind in _BEGINNINGS.items():
+        if begin.startswith(mark):
+            raise InputError(f"{shown(path)} looks like {kind}.")
+
+
+def _read_sheet(path: Path, reading: Reading) -> Table:
+    sheet = read_excel(path, reading.sheet)
+    for note in sheet.notes:
+        warnings.warn(note, UserWarning, stacklevel=4)
+    cells = sheet.cells[next((i for i, row in enumerate(sheet.cells) if row), 0) :]
+    if not cells:
+        raise InputError(f"sheet {sheet.name!r} of {shown(path)} is empty.")
+    header = _noted(read_header(cells[: SAMPLED + 1], reading.header_rows))
+    body = cells[header.n_rows :]
+    width = max(map(len, [header.names, *body]), default=0)
+    names = [*header.names, *[""] * (width - len(header.names))]
+    columns = [[row[j] if j < len(row) else None for row in body] for j in range(width)]
+    held = [
+        (name or f"column {column_letters(j)}", values)
+        for j, (name, values) in enumerate(zip(names, columns, strict=True))
+        if name or any(value is not None for value in values)
+    ]
+    frame = pd.concat(
+        [pd.Series(values, dtype=object, name=name) for name, values in held], axis=1
+    ).infer_objects()
+    return Table(frame, header.questions)
+
+
+def _noted(header: Header) -> Header:
+    if header.note:
+        warnings.warn(header.note, UserWarning, stacklevel=5)
+    return header
+
+
+def _first_rows(path: Path) -> tuple[str, list[list[str]]]:
+    """Return the separator of a CSV file, and its first rows."""
     regular_file(path)
     with path.open(encoding="utf-8-sig", newline="") as file:
         separator = csv_separator(file.readline())
         file.seek(0)
-        return separator, next(csv.reader(file, delimiter=separator), [])
+        return separator, list(islice(csv.reader(file, delimiter=separator), SAMPLED + 1))
 
 
-def _read_csv(path: Path, reading: Reading) -> pd.DataFrame:
+def _read_csv(path: Path, reading: Reading) -> Table:
     with _explained(path):
-        separator, header = _read_header(path)
-        repeated = [name for name in header if header.count(name) > 1]
+        separator, rows = _first_rows(path)
+        header = _noted(read_header([row for row in rows if row], reading.header_rows))
+        repeated = [name for name in header.names if header.names.count(name) > 1]
         if repeated:
             raise InputError(f"{path} has two columns named {repeated[0]!r}.")
+        reading = reading.for_columns(header.names)
         as_text = [*reading.text_levels, *reading.text_columns]
+        comma = {"decimal": ",", "thousands": "."} if reading.decimal == "," else {}
         with warnings.catch_warnings(action="error", category=pd.errors.ParserWarning):
-            return pd.read_csv(
+            frame = pd.read_csv(
                 path,
                 sep=separator,
                 encoding="utf-8-sig",
                 index_col=False,
                 low_memory=False,
                 keep_default_na=False,
-                na_values={name: reading.missing_in(name) for name in header},
-                dtype={name: str for name in as_text if name in header},
+                skiprows=range(1, header.n_rows),
+                na_values={name: reading.missing_in(name) for name in header.names},
+                dtype={name: str for name in as_text if name in header.names},
+                **comma,  # type: ignore[call-overload]
             )
+    return Table(frame, header.questions)
 
 
 @contextmanager
@@ -210,27 +207,6 @@ def _explained(path: Path) -> Iterator[None]:
     except (pd.errors.ParserError, pd.errors.EmptyDataError, csv.Error) as error:
         reason = str(error).strip().removeprefix("Error tokenizing data. C error: ")
         raise InputError(f"{path} is not a readable CSV table: {reason}.") from error
-
-
-def _without_marks(table: pd.DataFrame, reading: Reading) -> pd.DataFrame:
-    """Turn further marks of missing answers, in words or numbers, into gaps."""
-    if not reading.missing:
-        return table
-    table = table.copy()
-    for name in table.columns:
-        levels = reading.text_levels.get(str(name), [])
-        marks = [mark for mark in reading.missing if mark not in levels]
-        gaps = [*marks, *map(float, filter(_is_number, marks))]
-        if isinstance(table[name].dtype, pd.CategoricalDtype):
-            scale = table[name].cat.categories
-            table[name] = table[name].cat.remove_categories(scale[scale.isin(gaps)])
-        elif table[name].isin(gaps).any():
-            table[name] = table[name].mask(table[name].isin(gaps))
-    return table
-
-
-def _is_number(text: str) -> bool:
-    return re.fullmatch(r"[+-]?\d+(\.\d*)?", text) is not None
 
 
 def take_column(table: pd.DataFrame, name: str | None, parameter: str) -> "pd.Series[Any] | None":
@@ -257,131 +233,44 @@ def check_ids(ids: "pd.Series[Any]") -> "pd.Series[Any]":
 def usable_weights(weights: "pd.Series[Any]") -> "pd.Series[Any]":
     """Return the rows' weights, scaled to a mean of one so that the criteria count rows."""
     name = weights.name
-    weights = pd.to_numeric(weights, errors="coerce")
-    wrong = (weights.isna() | (weights < 0) | (weights == float("inf"))).to_numpy()
+    numbers = pd.to_numeric(weights, errors="coerce")
+    wrong = (numbers.isna() | (numbers < 0) | (numbers == float("inf"))).to_numpy()
     if wrong.any():
-        raise InputError(f"column {name!r} has no usable weight in row {int(wrong.argmax()) + 1}.")
-    if weights.sum() <= 0:
+        row = int(wrong.argmax())
+        why = _why_not(weights.iloc[row], row)
+        raise InputError(
+            f"column {name!r} has no usable weight in row {row + 1}: {why}.",
+            parameter="weights",
+        )
+    if numbers.sum() <= 0:
         raise InputError(f"column {name!r} gives no row a positive weight.")
-    return weights / weights.mean()
+    return numbers / numbers.mean()
+
+
+def _why_not(value: Any, row: int) -> str:
+    """Say what stands in the place of a weight."""
+    if pd.isna(value):
+        return "the cell is empty"
+    if not isinstance(value, str):
+        return f"it holds {value:g}"
+    if "," in value:
+        return f"it holds {value!r}; if that is a decimal comma, say so with `decimal`=,"
+    second = "; if that is a second header row, say so with `header_rows`=2" if row == 0 else ""
+    return f"it holds the text {value!r}{second}"
 
 
 def keep_columns(
     table: pd.DataFrame, names: Sequence[str] | None, excluded: Sequence[str] | None
 ) -> pd.DataFrame:
-    """Keep the named columns (without names, all) but the excluded ones."""
-    for parameter, listed in (("columns", names), ("exclude", excluded)):
-        for name in listed or ():
+    """Keep the named columns (without names, all) but the excluded ones; ranges are written out."""
+    listed: dict[str, list[str]] = {}
+    for parameter, given in (("columns", names), ("exclude", excluded)):
+        listed[parameter] = expand_ranges(given or (), table.columns)
+        for name in listed[parameter]:
             if name not in table:
                 raise InputError(
                     f"`{parameter}`: there is no column {name!r}; {columns_of(table)}.",
                     parameter=parameter,
                 )
-    kept = dict.fromkeys(table.columns if names is None else names)
-    return table[[name for name in kept if name not in (excluded or ())]]
-
-
-def check_levels(name: str, column: "pd.Series[Any]", levels: Sequence[Any], remedy: str) -> None:
-    """Refuse an answer that is not one of the levels; say what it may be, or the remedy."""
-    unknown = column[column.notna() & ~column.isin(levels)]
-    if unknown.empty:
-        return
-    value = _odd_first(unknown).iloc[:1]
-    shown = f"{value.iloc[0]:g}" if isinstance(value.iloc[0], float) else str(value.iloc[0])
-    known = ", ".join(map(str, levels[:8])) + (", ..." if len(levels) > 8 else "")
-    mark = "" if "," in shown else f"={shlex.quote(shown)}"
-    raise InputError(
-        f"column {name!r} holds {shown!r} in row {value.index[0] + 1}, which is not among its "
-        f"levels ({known}){_nearest(shown, levels)}{_further(unknown, value.iloc[0])}: if it "
-        f"stands for a missing answer, say so with `missing`{mark}; else correct it, or {remedy}."
-    )
-
-
-def _nearest(answer: str, levels: Sequence[Any]) -> str:
-    """Name the level that an answer may be a misspelling of."""
-    plain = {str(level).strip().casefold(): str(level) for level in levels}
-    close = get_close_matches(answer.strip().casefold(), plain, n=1, cutoff=0.7)
-    return f"; {plain[close[0]]!r} may be meant" if close else ""
-
-
-def _further(unknown: "pd.Series[Any]", named: Any) -> str:
-    """Name other answers of a column that are not among its levels either."""
-    others = [str(value) for value in pd.unique(unknown) if value != named]
-    shown = ", ".join(map(repr, others[:5])) + (", ..." if len(others) > 5 else "")
-    return f"; nor are {shown}" if len(others) > 1 else f"; nor is {shown}" if others else ""
-
-
-def _odd_first(values: "pd.Series[Any]") -> "pd.Series[Any]":
-    """Among numbers, which one word turns into text, return the words; else all values."""
-    words = values[pd.to_numeric(values.astype(object), errors="coerce").isna()]
-    return words if len(words) else values
-
-
-def check_answers(table: pd.DataFrame) -> None:
-    """Explain a column that holds no ordered answers."""
-    if table.shape[1] == 0:
-        raise InputError("there is no column left to cluster by.")
-    for name in table.columns:
-        column = table[name]
-        if isinstance(column.dtype, pd.CategoricalDtype) and column.cat.ordered:
-            continue
-        _refuse(name, column, column.map(lambda value: isinstance(value, str)), "text")
-        numbers = pd.to_numeric(column, errors="coerce")
-        _refuse(name, column, (numbers % 1 > 0).fillna(False), "a fraction")
-        if (numbers < 0).any():
-            raise InputError(
-                f"column {name!r} holds {numbers.min():g}: if that stands for a missing answer, "
-                f"say so with `missing`={numbers.min():g}."
-            )
-    _note_doubtful_scales(table)
-
-
-def _refuse(name: str, column: "pd.Series[Any]", wrong: "pd.Series[Any]", what: str) -> None:
-    if not wrong.any():
-        return
-    value = (_odd_first(column[wrong]) if what == "text" else column[wrong]).iloc[:1]
-    shown = repr(value.iloc[0]) if what == "text" else f"{value.iloc[0]:g}"
-    raise InputError(
-        f"column {name!r} holds {what}, {shown} in row {value.index[0] + 1}: give the "
-        "order of its answers with `levels`, leave the column out with `exclude`, or say with "
-        "`missing` that it stands for a missing answer."
-    )
-
-
-def _note_doubtful_scales(table: pd.DataFrame) -> None:
-    """Say which columns look like ids or measurements, and which scales have gaps."""
-    numeric = [name for name in table.columns if pd.api.types.is_numeric_dtype(table[name])]
-    seen = {name: np.unique(table[name].dropna().astype(int)) for name in numeric}
-    many = [name for name in numeric if len(seen[name]) > 20]
-    if many:
-        warnings.warn(
-            f"{_list(many)}: more than 20 different answers. An id, an age? Leave it out with "
-            "`exclude`, name it with `ids`, or group its values first.",
-            stacklevel=2,
-        )
-    gaps = [
-        name
-        for name in numeric
-        if name not in many and len(seen[name]) and np.ptp(seen[name]) >= len(seen[name])
-    ]
-    if gaps:
-        warnings.warn(
-            f"{_list(gaps)}: nobody gave some answers between the lowest and the highest, so the "
-            "scale is taken to have none there. Declare the whole scale with `levels`, or the "
-            "codes of missing answers with `missing`.",
-            stacklevel=2,
-        )
-
-
-def _list(names: Sequence[str]) -> str:
-    shown = ", ".join(map(str, names[:8]))
-    return f"{'Column' if len(names) == 1 else 'Columns'} {shown}" + (
-        f" and {len(names) - 8} more" if len(names) > 8 else ""
-    )
-
-
-def columns_of(table: pd.DataFrame) -> str:
-    """Name the columns of a table, the first of many."""
-    names = [str(name) for name in table.columns]
-    more = f" and {len(names) - 12} more" if len(names) > 12 else ""
-    return f"there are {', '.join(names[:12])}{more}"
+    kept = dict.fromkeys(table.columns if names is None else listed["columns"])
+    return table[[name for name in kept if name not in listed["exclude"]]]
