@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from kindset.comparison._verdict import Verdict
 
-SHORTLIST_HITS = 0.71
+SHORTLIST_HITS = 0.79
 """How often a shortlist held a run within 0.02 AMI of the best, on pools with known labels."""
 
 _TRUST = {"fair": "a fair guess", "good": "fairly reliable"}

@@ -26,6 +26,8 @@ from kindset.exceptions import InputError
 _RAW_WEIGHT = 4.0
 # Below this, the best excess of a space is no unit to measure the others by.
 _MIN_EXCESS = 1e-6
+# Scores that differ by less are almost the same; chosen on the development pools.
+_NEAR = 0.05
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,8 @@ class NeighbourInformation:
         """Mark the partitions that the spaces do not clearly place behind the leader.
 
         A partition is listed if its mean deficit is at most `n_errors` standard errors, which
-        come from the disagreement of the spaces. This is no confidence set. If further signals
+        come from the disagreement of the spaces, or if its score is within 0.05 of the best. This
+        is no confidence set. If further signals
         changed the scores, give the new `scores`: each shifts a partition alike in all spaces.
         """
         total = self.scores if scores is None else scores
@@ -97,6 +100,8 @@ def shortlist(
     n_errors: float = 2.0,
 ) -> NDArray[np.bool_]:
     """Mark the partitions that are not clearly behind the one with the best of `scores`.
+
+    Spaces that agree make the errors tiny, so partitions that score almost the same are listed too.
 
     Parameters
     ----------
@@ -113,7 +118,8 @@ def shortlist(
     means = _sum_rows(weights[:, None] * deficits)
     squares = _sum_rows(weights[:, None] ** 2 * (deficits - means) ** 2)
     spread = max(1.0 - math.fsum(weights**2), 0.05)
-    return np.asarray(means + n_errors * np.sqrt(squares / spread) >= 0.0)
+    near = scores >= scores.max() - _NEAR
+    return np.asarray(near | (means + n_errors * np.sqrt(squares / spread) >= 0.0))
 
 
 def _sum_rows(table: NDArray[np.float64]) -> NDArray[np.float64]:
