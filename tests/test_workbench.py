@@ -1,5 +1,6 @@
 """The workbench from Python: what the command line does, without it."""
 
+import json
 import logging
 
 import numpy as np
@@ -170,6 +171,82 @@ def test_in_memory_tables_are_read_like_files(table, tmp_path):
     runs = [kindset.cluster(data, "kmeans", 2) for data in (held, read)]
     np.testing.assert_array_equal(runs[0].labels, runs[1].labels)
     assert len(kindset.compare_runs(runs).runs) == 2
+
+
+@pytest.mark.parametrize("method", ["kmeans", "gmm", "ward", "unmasking"])
+@pytest.mark.parametrize("kind", ["npy", "csv", "images"])
+def test_numbers_that_cannot_be_squared_give_one_sentence(tmp_path, method, kind):
+    X = make_blobs(20, n_features=4, random_state=0)[0]
+    said = {1e200: "holds 1.7e.201 in row 1, column 1; rescale", 1e-200: "differ by more than"}
+    for factor, message in said.items():
+        path = tmp_path / ("data.npy" if kind == "images" else f"data.{kind}")
+        scaled = factor * np.r_[[[17.0] * 4], X]
+        if kind == "csv":
+            pd.DataFrame(scaled, columns=list("abcd")).to_csv(path, index=False)
+        else:
+            np.save(path, scaled.reshape(21, 2, 2) if kind == "images" else scaled)
+        with pytest.raises(InputError, match=message):
+            kindset.cluster(path, method, 2)
+
+
+@pytest.mark.parametrize("method", ["kmeans", "gmm", "ward", "unmasking"])
+def test_samples_far_from_the_origin(method, tmp_path):
+    X, y = make_blobs(90, n_features=3, centers=3, random_state=0, cluster_std=0.5)
+    near = kindset.cluster(read_data(X, labels=y), method, 3)
+    far = kindset.cluster(read_data(X + 1.7e9, labels=y), method, 3, out=tmp_path / "run")
+    assert far.metrics["ACC"] == near.metrics["ACC"] > 0.9
+    if METHODS[method].predicts:
+        found = kindset.assign(tmp_path / "run", X + 1.7e9)
+        np.testing.assert_array_equal(found["cluster"] - 1, far.labels)
+
+
+def test_long_cells_are_not_quoted_whole():
+    table = pd.DataFrame({"a": ["x" * 10**6, "y"], "b": [1, 2]})
+    with pytest.raises(InputError, match=r"holds text, 'x{60}\.\.\.' in row 1"):
+        kindset.cluster(table, "kmeans", 2)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("scaling", {"mean": None, "spread": [1.0]}, "scaling mean is not a list"),
+        ("scaling", None, "the scaling of its pixels is missing"),
+        ("kind", "sounds", "kind must be one of"),
+        ("crop", 3, "crop is neither true nor false"),
+        ("shape", [10, "x", 8], r"data shape \[1\] is not a finite number"),
+        ("shape", [10, 64], "the shape of its images is missing"),
+        ("shape", [10, -8, 8], r"data shape \[1\] is not a whole number"),
+    ],
+)
+def test_a_run_that_lost_how_samples_are_read_assigns_none(tmp_path, key, value, message):
+    images = load_digits().images[:40]
+    kindset.cluster(images, "kmeans", 2, out=tmp_path / "run")
+    file = tmp_path / "run" / "run.json"
+    document = json.loads(file.read_text())
+    document["data" if key == "shape" else "details"][key] = value
+    file.write_text(json.dumps(document))
+    with pytest.raises(InputError, match=f"is damaged: .*{message}"):
+        kindset.assign(tmp_path / "run", images)
+
+
+def test_lost_scaling_is_not_ignored(table, tmp_path):
+    data = read_data(table, columns=list("abcd"))
+    kindset.cluster(data, "kmeans", 2, scale="standard", out=tmp_path / "run")
+    file = tmp_path / "run" / "run.json"
+    document = json.loads(file.read_text())
+    document["details"]["scaling"]["spread"][0] = 0
+    file.write_text(json.dumps(document))
+    with pytest.raises(InputError, match="spread holds a number that is not positive"):
+        kindset.assign(tmp_path / "run", table)
+
+
+@pytest.mark.parametrize("content", ['["kindset"]', '{"kindset": 1, "about": [[]]}'])
+def test_a_marker_of_runs_that_says_something_else(table, tmp_path, content):
+    data = read_data(table, columns=list("abcd"))
+    sweep(data, grid("kmeans", (2, 3)), tmp_path / "runs")
+    (tmp_path / "runs" / "sweep.json").write_text(content)
+    with pytest.raises(InputError, match="holds runs of other data"):
+        sweep(data, grid("kmeans", (2, 3)), tmp_path / "runs")
 
 
 def test_runs_of_a_dataset_show_themselves(table):

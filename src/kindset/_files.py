@@ -24,8 +24,11 @@ MARKERS = {"run.json": "format", "compare.json": "rankings", "sweep.json": "kind
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file in one step; a crash leaves the old one whole."""
-    write_bytes(path, text.encode("utf-8"))
+    """Write a text file in one step; a crash leaves the old one whole.
+
+    Bytes of a file's name that are no text are written as escapes, which JSON reads back.
+    """
+    write_bytes(path, text.encode("utf-8", "backslashreplace"))
 
 
 def write_bytes(path: Path, content: bytes) -> None:

@@ -34,7 +34,7 @@ FACTOR = "KINDSET_LIMIT_FACTOR"
 LIMITS = {
     "JSON": 2**28,  # bytes of the file: the labels of 10 million rows take about 40 MB
     "TOML": 2**24,  # bytes of the file
-    "expanded": 2**30,  # bytes that any compressed file may expand to
+    "expanded": 2**28,  # bytes that any compressed file may expand to; a table takes more to read
     "ratio": 100,  # how many times its own size a compressed file may expand to beyond that
 }
 """The most that a file may declare. A plain npy file has no limit: it holds what it declares."""
@@ -328,15 +328,47 @@ def read_parquet(path: Path) -> "pd.DataFrame":
             "reading Parquet needs pyarrow: pip install 'kindset[parquet]'."
         ) from error
     with _readable(path, "Parquet"), open_regular(path) as file:
-        metadata = ParquetFile(file).metadata
-        groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-        packed = sum(group.total_byte_size for group in groups)
-        rows = max(metadata.num_rows, sum(group.num_rows for group in groups))
-        # Repeated values are packed further than the sizes tell: a value takes 8 bytes in memory.
-        values = rows * max(metadata.num_columns, 1) * 8
-        _check_expansion(path, max(packed, values), _size_of(file))
+        size = _size_of(file)
+        _check_expansion(path, _declared_size(ParquetFile(file).metadata), size)
+        for length in _lengths_of_texts(file):
+            _check_expansion(path, length, size)
         file.seek(0)
         return pd.read_parquet(file)
+
+
+def _declared_size(metadata: Any) -> int:
+    """Return the bytes that the values of a Parquet file take, going by its metadata."""
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    packed = sum(group.total_byte_size for group in groups)
+    rows = max(metadata.num_rows, sum(group.num_rows for group in groups))
+    held = sum(group.column(i).num_values for group in groups for i in range(group.num_columns))
+    # Repeated values are packed further than the sizes tell: a value takes 8 bytes in memory.
+    return int(max(packed, 8 * max(rows * max(metadata.num_columns, 1), held)))
+
+
+def _lengths_of_texts(file: BinaryIO) -> Iterator[int]:
+    """Yield how long the texts of a Parquet file are, added up batch by batch.
+
+    A text that repeats stands only once in the file, so that no size in it tells. It is unpacked
+    only once here too.
+    """
+    import pyarrow.compute as pc
+    from pyarrow.parquet import ParquetFile
+
+    file.seek(0)
+    schema = ParquetFile(file).schema
+    leaves = [schema.column(i) for i in range(len(schema.names))]
+    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+    if not texts:
+        return
+    file.seek(0)
+    total = 0
+    for batch in ParquetFile(file, read_dictionary=texts).iter_batches(columns=texts):
+        for column in batch.columns:
+            if hasattr(column, "dictionary"):
+                lengths = pc.binary_length(column.dictionary)
+                total += pc.sum(lengths.take(column.indices)).as_py() or 0
+        yield total
 
 
 @contextmanager

@@ -90,7 +90,7 @@ def read_range(text: str) -> list[int]:
     """Read a number of clusters, "4", or a range of them, "2:8" or "4:16:2", ends included."""
     parts = text.split(":")
     numbers = range(0)
-    if 1 <= len(parts) <= 3 and all(part.strip().isdigit() for part in parts):
+    if 1 <= len(parts) <= 3 and all(part.strip().isdecimal() for part in parts):
         low, high, step = int(parts[0]), int(parts[min(1, len(parts) - 1)]), 1
         step = int(parts[2]) if len(parts) == 3 else step
         numbers = range(low, high + 1, step) if step else range(0)

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from kindset._files import check_output_file, write_csv
+from kindset._files import check_output_file, csv_text, shown, write_csv
 from kindset.cli._options import Debug, Force, IdColumn, Json, Missing, read_names
-from kindset.cli._terminal import echo
+from kindset.cli._terminal import echo, echo_data
 from kindset.workbench import assign
 
 
@@ -41,11 +41,11 @@ def predict(
     if out is not None:
         write_csv(out, result, float_format="%.6f")
     if as_json:
-        echo(json.dumps(_facts(result, out)))
+        echo_data(json.dumps(_facts(result, out)))
     elif out is None:
-        echo(result.to_csv(index=False, float_format="%.6f").rstrip("\n"))
+        echo_data(csv_text(result, float_format="%.6f").rstrip("\n"))
     else:
-        echo(f"{len(result):,} rows written to {out}")
+        echo(f"{len(result):,} rows written to {shown(out)}")
 
 
 def _facts(result: pd.DataFrame, out: Path | None) -> dict[str, Any]:

@@ -68,7 +68,9 @@ def _standing(verdict: "Verdict") -> str:
     trust = "fairly reliable" if verdict.level == "good" else "a fair guess"
     tied = _tied(verdict)
     if tied:
-        return f"{leader} and {_names(tied)} share the first place of {n} runs: {trust} ({strength})."
+        return (
+            f"{leader} and {_names(tied)} share the first place of {n} runs: {trust} ({strength})."
+        )
     return f"{leader} comes first of {n} runs: {trust} ({strength})."
 
 
@@ -105,9 +107,7 @@ def _dissent(verdict: "Verdict") -> str:
     family = verdict.table["family"]
     if (family[preferred] == family.iloc[0]).any():
         return ""
-    return (
-        f"The blend with silhouette and plain agreement prefers {_quoted(str(preferred[0]))}."
-    )
+    return f"The blend with silhouette and plain agreement prefers {_quoted(str(preferred[0]))}."
 
 
 def _decided(verdict: "Verdict") -> str:

@@ -58,9 +58,7 @@ class Weighing:
             n_jobs=self.n_jobs,
             verbose=self.verbose,
         )
-        return Evidence(
-            neighbours, agreement(partitions), spaces, partitions, self.n_jobs
-        )
+        return Evidence(neighbours, agreement(partitions), spaces, partitions, self.n_jobs)
 
     def _sample(self, n: int) -> slice | NDArray[np.intp]:
         if n <= SAMPLED_FROM:

@@ -207,9 +207,7 @@ class Run:
             for name, kinds in _KINDS.items():
                 if not isinstance(document[name], kinds):
                     raise KeyError(name)
-            data = document["data"]
-            if data is not None:
-                data = Fingerprint(tuple(data["shape"]), data["dtype"], data["sha256"])
+            data = _read_fingerprint(document["data"], folder)
             source = read_source(document.get("source"))
             space = read_array(folder / "space.npy") if document["has_space"] else None
             exhibits, notes = _read_exhibits(folder, document["exhibits"], strict=strict)
@@ -217,7 +215,7 @@ class Run:
             model = document["model"]
         except (KeyError, TypeError) as error:
             raise InputError(
-                f"the run {folder} is damaged: {error} is missing or wrong."
+                f"the run {shown(folder)} is damaged: {error} is missing or wrong."
             ) from error
         return cls(
             labels=read_array(folder / "labels.npy"),
@@ -245,6 +243,13 @@ _KINDS: dict[str, Any] = {
     "exhibits": list,
     "model": (str, type(None)),
 }
+
+
+def _read_fingerprint(value: Any, folder: Path) -> Fingerprint | None:
+    try:
+        return None if value is None else Fingerprint.from_dict(value)
+    except InputError as error:
+        raise InputError(f"the run {shown(folder)} is damaged: {error}") from error
 
 
 def _read_exhibits(

@@ -20,6 +20,9 @@ from kindset.workbench._scaling import Scaling
 from kindset.workbench._surveys import memberships
 from kindset.workbench._tables import Codebook, check_levels, column_names
 
+_NEEDED = ("kind", "columns", "scaling", "crop", "id_column")
+"""The details of a run that decide how new samples are read."""
+
 
 def assign(
     run: Run | OrdinalMixture | str | os.PathLike[str],
@@ -72,6 +75,8 @@ def assign(
         assert isinstance(found, Run)
         where = f"the run {run if not isinstance(run, Run) else run.name}"
         raise InputError(f"{where} cannot predict: {_why_not(found)}.")
+    if isinstance(found, Run):
+        _check_details(found)
     if ids is None and isinstance(found, Run):
         ids = _known_ids(found, new_data)
     if isinstance(model, OrdinalMixture):
@@ -82,6 +87,18 @@ def assign(
             "`missing` is for surveys; this method takes no gaps.", parameter="missing"
         )
     return _assign_samples(found, new_data, ids, verbose=verbose)
+
+
+def _check_details(run: Run) -> None:
+    """Refuse a run that does not say how its samples were read and scaled."""
+    about = run.about
+    damage = [about.damaged[name] for name in _NEEDED if name in about.damaged]
+    if not damage and about.kind == "images" and _takes_rows(run) and about.scaling is None:
+        damage = ["the scaling of its pixels is missing."]
+    if not damage and about.kind == "images" and (run.data is None or len(run.data.shape) < 3):
+        damage = ["the shape of its images is missing."]
+    if damage:
+        raise InputError(f"the run {run.name} is damaged: {damage[0]}")
 
 
 def load_run(path: Path) -> Run | OrdinalMixture:
@@ -190,10 +207,15 @@ def _assign_samples(run: Run, new_data: Any, ids: Any, *, verbose: bool) -> pd.D
     return pd.DataFrame({str(data.ids.name): data.ids.to_numpy(), "cluster": labels + 1})
 
 
+def _takes_rows(run: Run) -> bool:
+    """Whether the method lays images out as rows of pixels."""
+    method = METHODS.get(run.method)
+    return method is None or method.takes != "images"
+
+
 def _as_trained(data: Dataset, X: NDArray[Any], run: Run) -> Any:
     """Bring new samples to the scale and precision of the old ones."""
-    method = METHODS.get(run.method)
-    if method is not None and method.takes == "images":  # scales images itself
+    if not _takes_rows(run):  # scales images itself
         return X
     stored = run.about.scaling
     scaling = None if stored is None else Scaling(stored.mean, stored.spread)
