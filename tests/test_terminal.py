@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,8 +12,8 @@ import pytest
 
 from kindset.runs import Run
 
-FULL = "/dev/full"
-needs_full = pytest.mark.skipif(not os.path.exists(FULL), reason="the system has no full device")
+FULL = Path("/dev/full")
+needs_full = pytest.mark.skipif(not FULL.exists(), reason="the system has no full device")
 
 
 @pytest.fixture
@@ -82,9 +83,7 @@ def test_a_terminal_of_plain_ascii(folder):
 def test_names_of_files_that_are_no_text(folder):
     """Such names are part of the command that a run writes down."""
     table = pd.DataFrame({"a": [0.0, 0.1, 5.0, 5.1], "b": [1.0, 2.0, 1.0, 2.0]})
-    path = os.path.join(os.fsencode(folder), b"a\xff.csv")
-    with open(path, "wb") as file:
-        file.write(table.to_csv(index=False).encode())
+    table.to_csv(folder / "a\udcff.csv", index=False)
     code, _, err = in_a_shell(r"kindset cluster $'a\xff.csv' -m kmeans -k 2 -o run")
     assert code == 0, err
     assert "a\udcff.csv" in Run.load(folder / "run").command

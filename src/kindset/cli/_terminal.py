@@ -6,9 +6,10 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-from kindset._shown import shown
+from kindset._shown import shown as shown
 from kindset.exceptions import Interrupted
 
 OPTIONS = {
@@ -137,7 +138,7 @@ def patient_streams() -> Iterator[None]:
     """Let output end early, and show what an old terminal cannot as escapes."""
     before = sys.stdout, sys.stderr
     # A stream that was closed before we began is None.
-    out, err = (stream or open(os.devnull, "w", encoding="utf-8") for stream in before)
+    out, err = (stream or Path(os.devnull).open("w", encoding="utf-8") for stream in before)
     for stream in (out, err):
         if hasattr(stream, "reconfigure"):  # not where tests put another stream
             stream.reconfigure(errors="backslashreplace")
