@@ -249,6 +249,30 @@ def test_a_marker_of_runs_that_says_something_else(table, tmp_path, content):
         sweep(data, grid("kmeans", (2, 3)), tmp_path / "runs")
 
 
+class ForeignFrame:
+    """A data frame of another library, such as polars."""
+
+    def __init__(self, table):
+        self.columns, self._table = list(table.columns), table
+
+    def to_pandas(self):
+        if self._table.empty:
+            raise ImportError("pyarrow")
+        return self._table
+
+
+def test_tables_of_other_libraries(table):
+    kind = pd.CategoricalDtype(["low", "mid", "high"], ordered=True)
+    words = table[list("ab")].clip(upper=3).map({1: "low", 2: "mid", 3: "high"}.get)
+    run = kindset.cluster(ForeignFrame(words.astype(kind)), "god", 2)
+    assert run.about.survey.questions[0].levels == ["low", "mid", "high"]
+    np.testing.assert_array_equal(
+        kindset.assign(run, ForeignFrame(words))["segment"] - 1, run.labels
+    )
+    with pytest.raises(InputError, match="give one of pandas, or install pyarrow"):
+        read_data(ForeignFrame(table[:0]))
+
+
 def test_runs_of_a_dataset_show_themselves(table):
     run = kindset.cluster(read_data(table, columns=list("abcd")), "god", 2)
     assert isinstance(run, Run)

@@ -98,7 +98,18 @@ def check_output_file(path: Path, *, force: bool) -> None:
 
 def _named(error: OSError, path: Path) -> OSError:
     """Return an error that names the file a user asked for, not the one beside it."""
-    return OSError(error.errno or errno.EIO, error.strerror or str(error), str(path))
+    # numpy only counts the bytes that it could not write.
+    words = error.strerror or "not all of it could be written; the disk may be full"
+    return OSError(error.errno or errno.EIO, words, str(path))
+
+
+@contextmanager
+def named_errors(path: Path) -> Iterator[None]:
+    """Let errors of what writes a file name it, where that does not."""
+    try:
+        yield
+    except OSError as error:
+        raise error if error.filename else _named(error, path) from error
 
 
 def check_output_folder(path: Path, *, force: bool) -> None:

@@ -6,7 +6,6 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from kindset._shown import shown as shown
@@ -133,12 +132,18 @@ class _Pipe:
         os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
 
 
+def _opened(stream: Any) -> Any:
+    """Return a stream to write to: one that was closed before we began is None."""
+    if stream is not None:
+        return stream
+    return os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
+
+
 @contextmanager
 def patient_streams() -> Iterator[None]:
     """Let output end early, and show what an old terminal cannot as escapes."""
     before = sys.stdout, sys.stderr
-    # A stream that was closed before we began is None.
-    out, err = (stream or Path(os.devnull).open("w", encoding="utf-8") for stream in before)
+    out, err = map(_opened, before)
     for stream in (out, err):
         if hasattr(stream, "reconfigure"):  # not where tests put another stream
             stream.reconfigure(errors="backslashreplace")

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kindset._arrays import as_whole_labels, check_space
-from kindset._files import output_folder, write_text
+from kindset._files import named_errors, output_folder, write_text
 from kindset._reading import read_archive, read_array, read_json
 from kindset._replacing import put_back
 from kindset._shown import shown
@@ -160,11 +160,14 @@ class Run:
 
     def write(self, folder: Path) -> None:
         """Write the run's files into a folder that is being filled; `save` does that and more."""
-        np.save(folder / "labels.npy", self.labels, allow_pickle=False)
-        if self.space is not None:
-            np.save(folder / "space.npy", self.space, allow_pickle=False)
+        arrays = {"labels.npy": self.labels, "space.npy": self.space}
+        for name, array in arrays.items():
+            with named_errors(folder / name):
+                if array is not None:
+                    np.save(folder / name, array, allow_pickle=False)
         if self.exhibits:
-            np.savez_compressed(folder / _EXHIBITS, allow_pickle=False, **self.exhibits)
+            with named_errors(folder / _EXHIBITS):
+                np.savez_compressed(folder / _EXHIBITS, allow_pickle=False, **self.exhibits)
         document = {
             "format": FORMAT,
             "version": VERSION,

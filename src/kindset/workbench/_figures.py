@@ -4,6 +4,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from kindset._files import named_errors
+
 
 def save_figure(figure: Any, stem: Path) -> None:
     """Write a figure as PNG and SVG, and let go of it."""
@@ -12,6 +14,8 @@ def save_figure(figure: Any, stem: Path) -> None:
     with warnings.catch_warnings():
         # A script that the figures' font lacks shows as boxes; the tables have the words.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        figure.savefig(stem.with_name(f"{stem.name}.png"), dpi=150)
-        figure.savefig(stem.with_name(f"{stem.name}.svg"))
+        for ending, options in (("png", {"dpi": 150}), ("svg", {})):
+            path = stem.with_name(f"{stem.name}.{ending}")
+            with named_errors(path):
+                figure.savefig(path, **options)
     plt.close(figure)

@@ -294,12 +294,23 @@ def _read_table_file(path: Path, options: ReadingOptions) -> Dataset:
 
 
 def _from_frame(source: Any, options: ReadingOptions) -> Dataset:
-    frame = source if isinstance(source, pd.DataFrame) else source.to_pandas()
+    frame = source if isinstance(source, pd.DataFrame) else _as_pandas(source)
     table = frame.set_axis([str(name) for name in frame.columns], axis=1).reset_index(drop=True)
     if table.shape[0] == 0 or table.shape[1] == 0:
         raise InputError("the table holds no rows.")
     codebook = Codebook.of(options.levels, options.questions)
     return _table_dataset(table, codebook, options, _Origin())
+
+
+def _as_pandas(source: Any) -> pd.DataFrame:
+    """Turn a data frame of another library into one of pandas, which keeps the order of answers."""
+    try:
+        return source.to_pandas()
+    except (AttributeError, ImportError) as error:
+        library = type(source).__module__.partition(".")[0]
+        raise InputError(
+            f"the table of {library} cannot be converted; give one of pandas, or install pyarrow."
+        ) from error
 
 
 def _table_dataset(
