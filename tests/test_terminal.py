@@ -42,29 +42,30 @@ def in_a_shell(line, **variables):
     return ended.returncode, ended.stdout.decode(), ended.stderr.decode()
 
 
-def test_a_reader_that_goes_away_is_no_error(run_folder):
-    line = "kindset predict run rows.csv | head -1; exit ${PIPESTATUS[0]}"
-    assert in_a_shell(line) == (0, "who,cluster\n", "")
+def test_a_reader_that_goes_away_is_no_error():
+    """The pipe has no reader any more when the command begins to write."""
+    code, _, err = in_a_shell("(sleep 0.2; kindset --help) | true; exit ${PIPESTATUS[0]}")
+    assert (code, err) == (0, "")
 
 
 @needs_full
-@pytest.mark.parametrize("arguments", ["predict run rows.csv", "--help", "--version"])
-def test_a_full_disk_behind_the_output_is_named(run_folder, arguments):
-    code, _, err = in_a_shell(f"kindset {arguments} > {FULL}")
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_a_full_disk_behind_the_output_is_named(option):
+    code, _, err = in_a_shell(f"kindset {option} > {FULL}")
     assert code == 2
     assert err == "kindset: standard output: No space left on device.\n"
 
 
 @needs_full
-def test_a_full_disk_behind_the_messages_changes_nothing(run_folder):
-    assert in_a_shell(f"kindset predict run missing.csv 2> {FULL}")[0] == 2
-    assert in_a_shell(f"kindset predict run rows.csv -o new.csv 2> {FULL}")[0] == 0
+def test_a_full_disk_behind_the_messages_changes_nothing():
+    assert in_a_shell(f"kindset --nonsense 2> {FULL}")[0] == 2
+    assert in_a_shell(f"kindset --version 2> {FULL}")[0] == 0
 
 
-def test_closed_streams(run_folder):
-    assert in_a_shell("kindset predict run rows.csv >&-") == (0, "", "")
-    code, out, _ = in_a_shell("kindset predict run rows.csv 2>&-")
-    assert (code, out.splitlines()[0]) == (0, "who,cluster")
+def test_closed_streams():
+    assert in_a_shell("kindset --help >&-") == (0, "", "")
+    assert in_a_shell("kindset --nonsense 2>&- >&-") == (2, "", "")
+    assert in_a_shell("kindset --version 2>&-")[1].startswith("kindset ")
 
 
 def test_a_terminal_of_plain_ascii(folder):
@@ -80,11 +81,11 @@ def test_a_terminal_of_plain_ascii(folder):
     assert r"gr\xf6\xdfe" in out
 
 
-def test_names_of_files_that_are_no_text(folder):
+def test_names_of_files_that_are_no_text(kindset, folder):
     """Such names are part of the command that a run writes down."""
     table = pd.DataFrame({"a": [0.0, 0.1, 5.0, 5.1], "b": [1.0, 2.0, 1.0, 2.0]})
     table.to_csv(folder / "a\udcff.csv", index=False)
-    code, _, err = in_a_shell(r"kindset cluster $'a\xff.csv' -m kmeans -k 2 -o run")
+    code, _, err = kindset("cluster", "a\udcff.csv", "-m", "kmeans", "-k", 2, "-o", "run")
     assert code == 0, err
     assert "a\udcff.csv" in Run.load(folder / "run").command
 
