@@ -10,9 +10,10 @@ from sklearn.datasets import load_digits, make_blobs
 
 import kindset
 from kindset.exceptions import InputError, Interrupted
-from kindset.runs import Run
+from kindset.runs import Run, ScalingDetails
 from kindset.workbench import METHODS, Setting, grid, read_data, sweep
 from kindset.workbench import _methods as methods
+from kindset.workbench._scaling import Scaling
 
 
 @pytest.fixture
@@ -247,6 +248,16 @@ def test_a_marker_of_runs_that_says_something_else(table, tmp_path, content):
     (tmp_path / "runs" / "sweep.json").write_text(content)
     with pytest.raises(InputError, match="holds runs of other data"):
         sweep(data, grid("kmeans", (2, 3)), tmp_path / "runs")
+
+
+def test_images_stay_bytes_for_methods_that_take_images(monkeypatch):
+    """Rows of pixels as numbers take four times the memory, and these methods need none."""
+    pytest.importorskip("torch")
+    monkeypatch.setattr(Scaling, "rows", lambda *_: pytest.fail("made numbers of all bytes"))
+    images = (load_digits().images[:40] * 15).astype(np.uint8)
+    few = {"transforms": (), "n_init": 1, "max_epochs": 2}
+    run = kindset.cluster(images, "dti-kmeans", 2, parameters=few)
+    assert run.about.scaling == ScalingDetails([0.0], [255.0])
 
 
 class ForeignFrame:

@@ -26,7 +26,7 @@ def cluster_samples(
     resumed = work is not None and work.exists()
     start = time.perf_counter()
     if method.takes == "images":
-        X, scaling, notes = data.images, data.rows().scaling, data.notes
+        X, scaling, notes = data.images, data.pixels, data.notes
     else:
         rows = data.rows(setting.scale)
         X = embed(rows.X, setting.embedding, setting.seed)

@@ -150,6 +150,11 @@ class Dataset:
         return np.asarray(self.content)
 
     @cached_property
+    def pixels(self) -> Scaling:
+        """What brings the pixels of the images to the range from 0 to 1."""
+        return Scaling.pixels(self.images)
+
+    @cached_property
     def samples(self) -> NDArray[Any]:
         """The samples as numbers, as they were read; text and gaps are refused."""
         if not isinstance(self.content, pd.DataFrame):
@@ -192,8 +197,7 @@ class Dataset:
     def _make_rows(self, scale: str) -> Rows:
         X = self.numbers
         if self.kind == "images":
-            scaling = Scaling.pixels(X)
-            return Rows(scaling.rows(X), scaling, ())
+            return Rows(self.pixels.rows(X), self.pixels, ())
         X = X.astype(np.float64) if X.dtype.kind != "f" else X
         if scale == "standard":
             scaling = Scaling.standard(X)
