@@ -2,11 +2,13 @@
 
 import json
 import logging
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_digits, make_blobs
+from sklearn.utils import Bunch
 
 import kindset
 from kindset.exceptions import InputError, Interrupted
@@ -39,6 +41,22 @@ def test_the_whole_job_in_few_lines(tmp_path):
     assert comparison.known["nmi"].min() > 0.3
     kindset.write_report(runs, tmp_path / "report.html", truth=data.labels)
     assert "Digits" in (tmp_path / "report.html").read_text()
+
+
+def test_the_script_of_the_documentation(tmp_path, monkeypatch):
+    """It does what the demo does for the digits, in few lines."""
+    page = (Path(__file__).parents[1] / "docs" / "workbench.md").read_text()
+    script = page.partition("## From Python")[2].partition("```python\n")[2].partition("```")[0]
+    assert 5 < len([line for line in script.splitlines() if line]) < 15
+    digits = load_digits()
+    few = Bunch(images=digits.images[:200], target=digits.target[:200])
+    monkeypatch.setattr("sklearn.datasets.load_digits", lambda: few)
+    monkeypatch.chdir(tmp_path)
+    found = {}
+    exec(script, found)
+    assert found["comparison"].leader() in found["runs"]
+    assert len(found["runs"]) == 7
+    assert "Digits" in (tmp_path / "digits.html").read_text()
 
 
 def test_one_table_for_surveys_and_for_numbers(table):
