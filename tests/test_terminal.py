@@ -131,7 +131,17 @@ def test_options_in_a_file_that_is_none(kindset, rows, content):
     assert "options.toml" in err
 
 
-def test_digits_that_are_no_numbers(kindset, rows):
-    code, _, err = kindset("cluster", rows, "-m", "kmeans", "-k", "²")
+@pytest.mark.parametrize("number", ["²", "9" * 5000, "1:99999999999999999999"])
+def test_digits_that_are_no_numbers(kindset, rows, number):
+    code, _, err = kindset("cluster", rows, "-m", "kmeans", "-k", number)
     assert code == 2
     assert "-k takes a number of clusters" in err
+
+
+def test_parameters_of_too_many_digits(kindset, rows):
+    parameter = f"max_iter={'9' * 5000}"
+    code, _, err = kindset(
+        "cluster", rows, "-m", "kmeans", "-k", 2, "--exclude", "who", "-p", parameter
+    )
+    assert code == 2
+    assert "--param" in err

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.utils import Bunch
 
@@ -217,6 +218,36 @@ def test_samples_far_from_the_origin(method, tmp_path):
     if METHODS[method].predicts:
         found = kindset.assign(tmp_path / "run", X + 1.7e9)
         np.testing.assert_array_equal(found["cluster"] - 1, far.labels)
+
+
+def test_new_samples_that_cannot_be_squared():
+    X = make_blobs(20, random_state=0)[0]
+    run = kindset.cluster(X, "kmeans", 2)
+    with pytest.raises(InputError, match="in row 1, column 1; rescale"):
+        kindset.assign(run, np.full((3, 2), 1e200))
+
+
+@pytest.mark.parametrize("number", ["9" * 400, "1e300", str(2**60)])
+def test_answers_that_are_too_large(tmp_path, number):
+    (tmp_path / "a.csv").write_text(f"a,b\n{number},1\n2,2\n1,1\n")
+    with pytest.raises(InputError, match=r"column 'a' holds a large number, .* in row 1"):
+        kindset.cluster(tmp_path / "a.csv", "god", 2)
+
+
+def test_every_file_that_is_not_used_is_listed(tmp_path):
+    folder = tmp_path / "pictures"
+    folder.mkdir()
+    for number, image in enumerate(load_digits().images[:6]):
+        Image.fromarray((image * 15).astype(np.uint8)).save(folder / f"{number}.png")
+    for number in range(8):
+        (folder / f"note{number}.txt").write_text("no image")
+    with pytest.warns(UserWarning, match="8 files were left out: .*; and 3 more"):
+        data = read_data(folder)
+    assert len(data.unused) == 8
+    kindset.cluster(data, "kmeans", 2, out=tmp_path / "run")
+    listed = pd.read_csv(tmp_path / "run" / "unused.csv")
+    assert listed["file"].tolist() == [f"note{number}.txt" for number in range(8)]
+    assert set(listed["reason"]) == {"not an image file"}
 
 
 def test_long_cells_are_not_quoted_whole():

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 from numpy.typing import NDArray
 
+from kindset._arrays import check_range
 from kindset._replacing import put_back
 from kindset.exceptions import InputError
 from kindset.ordinal import OrdinalMixture, load_mixture
@@ -203,6 +204,8 @@ def _assign_samples(run: Run, new_data: Any, ids: Any, *, verbose: bool) -> pd.D
             f"{_called(new_data)} holds samples of shape {X.shape[1:]}, but the run was made on "
             f"samples of shape {shape}."
         )
+    if X.dtype.kind == "f":
+        check_range(X.reshape(len(X), -1), data.name, spread=False, first=1)
     labels = run.model.predict(_as_trained(data, X, run))
     return pd.DataFrame({str(data.ids.name): data.ids.to_numpy(), "cluster": labels + 1})
 

@@ -69,7 +69,10 @@ def cluster_samples(
         model=model if setting.embedding is None and can_store(model) else None,
     )
     table = pd.DataFrame({str(data.ids.name): data.ids.to_numpy(), "cluster": run.labels + 1})
-    return Outcome(run, summarise_samples(run), {"clusters": table})
+    tables = {"clusters": table}
+    if data.unused:
+        tables["unused"] = pd.DataFrame(data.unused, columns=["file", "reason"])
+    return Outcome(run, summarise_samples(run), tables)
 
 
 def _model_metrics(model: Any, n: int) -> dict[str, float]:

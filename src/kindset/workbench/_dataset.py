@@ -74,6 +74,8 @@ class Dataset:
         Cautions from reading.
     crop : bool
         Whether images were cropped to their size.
+    unused : tuple of (str, str)
+        The files of a folder that are not among the samples, each with the reason.
     """
 
     content: pd.DataFrame | NDArray[Any]
@@ -86,6 +88,7 @@ class Dataset:
     about: str = ""
     notes: tuple[str, ...] = ()
     crop: bool = False
+    unused: tuple[tuple[str, str], ...] = ()
     _rows: dict[str, Rows] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:

@@ -182,6 +182,7 @@ def _read_folder(path: Path, options: ReadingOptions) -> Dataset:
         about=options.about,
         notes=tuple(notes),
         crop=options.crop,
+        unused=tuple(data.skipped),
     )
 
 

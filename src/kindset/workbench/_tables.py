@@ -317,6 +317,10 @@ def _odd_first(values: "pd.Series[Any]") -> "pd.Series[Any]":
     return words if len(words) else values
 
 
+_LARGEST = 2**53
+"""The largest answer; a float cannot tell larger whole numbers from each other."""
+
+
 def check_answers(table: pd.DataFrame) -> None:
     """Explain a column that holds no ordered answers."""
     if table.shape[1] == 0:
@@ -326,7 +330,11 @@ def check_answers(table: pd.DataFrame) -> None:
         if isinstance(column.dtype, pd.CategoricalDtype) and column.cat.ordered:
             continue
         _refuse(name, column, column.map(lambda value: isinstance(value, str)), "text")
+        if column.dtype == object:  # whole numbers that no type of numpy holds
+            huge = column.map(lambda value: isinstance(value, int) and abs(value) > _LARGEST)
+            _refuse(name, column, huge, "a large number")
         numbers = pd.to_numeric(column, errors="coerce")
+        _refuse(name, column, (numbers.abs() > _LARGEST).fillna(False), "a large number")
         _refuse(name, column, (numbers % 1 > 0).fillna(False), "a fraction")
         if (numbers < 0).any():
             raise InputError(
@@ -340,12 +348,17 @@ def _refuse(name: str, column: "pd.Series[Any]", wrong: "pd.Series[Any]", what: 
     if not wrong.any():
         return
     value = (_odd_first(column[wrong]) if what == "text" else column[wrong]).iloc[:1]
-    shown = repr(value.iloc[0]) if what == "text" else f"{value.iloc[0]:g}"
+    shown = repr(value.iloc[0]) if what == "text" else f"{_clipped(value.iloc[0]):g}"
     raise InputError(
         f"column {name!r} holds {what}, {shown} in row {value.index[0] + 1}: give the "
         "order of its answers with `levels`, leave the column out with `exclude`, or say with "
         "`missing` that it stands for a missing answer."
     )
+
+
+def _clipped(value: Any) -> float:
+    """Return a number as a float, also a whole number that is too large to be one."""
+    return float(min(max(value, -1e300), 1e300))
 
 
 def _note_doubtful_scales(table: pd.DataFrame) -> None:
