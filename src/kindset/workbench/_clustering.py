@@ -15,6 +15,7 @@ from kindset.workbench._embeddings import embed
 from kindset.workbench._exhibits import Found, describe
 from kindset.workbench._notes import collected_notes
 from kindset.workbench._outcome import Execution, Outcome, measures_of
+from kindset.workbench._scaling import Scaling
 from kindset.workbench._settings import Setting
 
 
@@ -25,6 +26,7 @@ def cluster_samples(
     method = setting.described
     resumed = work is not None and work.exists()
     start = time.perf_counter()
+    scaling: Scaling | None
     if method.takes == "images":
         X, scaling, notes = data.images, data.pixels, data.notes
     else:
