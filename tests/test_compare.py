@@ -49,7 +49,14 @@ def test_truth_is_shown_beside(kindset, runs, folder):
         "--out", "result",
     )  # fmt: skip
     assert code == 0, err
-    for word in ("Silhouette", "Davies-Bouldin", "Consensus", "NMI", "Rank correlation"):
+    for word in (
+        "Silhouette",
+        "Davies-Bouldin",
+        "Verdict",
+        "Rank by each index",
+        "NMI",
+        "Rank correlation",
+    ):
         assert word in out
     table = pd.read_csv(folder / "result" / "ranking-silhouette.csv", index_col="run")
     labels = Run.load(runs / "2").labels
@@ -121,7 +128,7 @@ def test_known_labels_in_a_survey(kindset, folder):
         (["runs", "--bootstrap", "-5"], "Invalid value for '--bootstrap'"),
         (["runs", "--jobs", "0"], "--jobs must be a number of threads"),
         (["runs", "--truth", "runs/0/run.json"], "labels are read from a .csv, .npy or .npz file"),
-        (["runs", "--raw", "short.csv"], "raw has 3 points where 150 are expected"),
+        (["runs", "--raw", "short.csv"], "the raw data has 3 points where 150 are expected"),
     ],
 )
 def test_wrong_input(kindset, runs, folder, arguments, message):
@@ -245,6 +252,6 @@ def test_three_indices_rank_runs_unless_others_are_named(kindset, runs):
 def test_all_indices_fit_a_terminal(kindset, runs, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     _, out, _ = kindset("compare", runs, "--index", ",".join(INDICES))
-    consensus = out[out.index("Consensus") :]
+    consensus = out[out.index("Rank by each index") :]
     for name in (run.name for run in load_runs([runs])):
         assert name[:12] in consensus

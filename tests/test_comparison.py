@@ -41,15 +41,52 @@ RUNS = make_runs()
 COMPARISON = compare_runs(RUNS, truth=TRUTH)
 
 
-def test_the_consensus_of_indices_decides():
+def test_the_verdict_decides():
+    assert COMPARISON.by_verdict
     assert not COMPARISON.by_likelihood
     names = [run.name for run in COMPARISON.order()]
-    assert names == list(COMPARISON.consensus().index)
+    assert names == list(COMPARISON.verdict.table.index)
     assert COMPARISON.leader() is COMPARISON.order()[0]
+    assert COMPARISON.leader().name == COMPARISON.verdict.leader == "k3"
     assert any(run is COMPARISON.leader() for run in RUNS)
-    scores = COMPARISON.judge.scores
-    assert scores[names].is_monotonic_decreasing
-    assert scores.max() == 4 - COMPARISON.consensus()["mean_rank"].min()
+    assert COMPARISON.judge.scores[names].is_monotonic_decreasing
+    assert COMPARISON.sentence == COMPARISON.verdict.sentence
+
+
+def test_ace_can_be_asked_to_decide():
+    comparison = compare_runs(RUNS, judge="ace")
+    names = [run.name for run in comparison.order()]
+    assert not comparison.by_verdict
+    assert names == list(comparison.consensus().index)
+    scores = comparison.judge.scores
+    assert scores.max() == 4 - comparison.consensus()["mean_rank"].min()
+    assert f"“{names[0]}” comes first of 4 runs by the mean of its ACE ranks" in comparison.sentence
+    assert "a second opinion" in comparison.sentence
+    single = compare_runs(RUNS, ["dunn"], judge="ace")
+    best = single.evaluations["dunn"].ranking_[0]
+    assert single.leader().name == RUNS[best].name
+
+
+@pytest.mark.parametrize(
+    ("judge", "message"),
+    [("best", "judge='best' is unknown; choose from auto"), ("likelihood", "not all models of")],
+)
+def test_a_judge_that_cannot_judge_is_refused(judge, message):
+    with pytest.raises(InputError, match=message) as error:
+        compare_runs(RUNS, judge=judge)
+    assert error.value.parameter == "judge"
+
+
+def test_raw_data_can_stand_in_for_spaces():
+    bare = [replace(run, space=None) for run in RUNS]
+    with pytest.raises(InputError, match="give the raw data"):
+        compare_runs(bare)
+    comparison = compare_runs(bare, raw=X)
+    assert comparison.leader().name == "k3"
+    assert comparison.space_names[0] == "the raw data"
+    assert list(comparison.verdict.spaces.index) == ["the raw data"]
+    with pytest.raises(InputError, match="the raw data"):
+        compare_runs(bare, raw=X[:5])
 
 
 def test_a_table_can_be_changed_without_changing_the_comparison():
@@ -68,6 +105,9 @@ def test_the_order_of_runs_and_the_names_of_labels_change_nothing(order, names):
     pd.testing.assert_frame_equal(other.consensus(), COMPARISON.consensus())
     pd.testing.assert_frame_equal(other.known.sort_index(), COMPARISON.known.sort_index())
     pd.testing.assert_frame_equal(other.summary(), COMPARISON.summary())
+    pd.testing.assert_frame_equal(other.verdict.table, COMPARISON.verdict.table)
+    pd.testing.assert_frame_equal(other.verdict.spaces, COMPARISON.verdict.spaces)
+    assert other.sentence == COMPARISON.sentence
     for index in COMPARISON.evaluations:
         pd.testing.assert_frame_equal(other.ranking(index), COMPARISON.ranking(index))
 
@@ -106,8 +146,7 @@ class TestLikelihood:
         )
         comparison = compare_runs([replace(first, **change), *others])
         assert not comparison.by_likelihood
-        names = [run.name for run in comparison.order()]
-        assert names == list(comparison.consensus().index)
+        assert comparison.by_verdict
 
     def test_names_decide_ties(self):
         runs = [
@@ -247,7 +286,8 @@ class TestNoise:
     def test_by_default_a_run_pays_for_what_it_leaves_out(self):
         runs = with_noise(1 / 3)
         assert DEFAULT_NOISE == "penalise"
-        assert compare_runs(runs, noise="drop").leader().name == "sparse"
+        assert compare_runs(runs, noise="drop", judge="ace").leader().name == "sparse"
+        assert compare_runs(runs, judge="ace").leader().name == "nearly"
         comparison = compare_runs(runs)
         assert comparison.leader().name == "nearly"
         assert any("lowers their scores in proportion" in note for note in comparison.notes)
@@ -312,8 +352,8 @@ class TestNotes:
 class TestShown:
     def test_in_a_notebook(self):
         shown = COMPARISON._repr_html_()
-        assert f"<b>{COMPARISON.leader().name}</b> comes first among 4 runs" in shown
-        for heading in ("mean rank", "clusters", "coverage", "nmi", "acc", "ari"):
+        assert f"<b>“{COMPARISON.leader().name}” comes first of 4 runs" in shown
+        for heading in ("score", "shortlist", "clusters", "coverage", "nmi", "acc", "ari"):
             assert f"<th>{heading}</th>" in shown
         places = [shown.index(f"<tr><th>{run.name}</th>") for run in COMPARISON.order()]
         assert places == sorted(places)

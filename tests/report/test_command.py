@@ -137,9 +137,9 @@ def ranking(kindset, folder, *options):
     code, _, err = kindset("report", "runs", "--force", "--index", "silhouette", *options)
     assert code == 0, err
     page = (folder / "report.html").read_text()
-    return (
-        re.findall(r'class="number" data-value="([-\d.]+)"', page) if "Ranking by" in page else None
-    )
+    if "Ranking by" not in page:
+        return None
+    return re.findall(r'class="number" data-value="([-\d.]+)"', page[page.index("by Silhouette") :])
 
 
 def test_metric_and_noise_are_those_of_compare(kindset, folder):

@@ -197,7 +197,7 @@ def test_one_space_alone_tells_no_range_of_ranks(spaces, n_bootstrap, shown):
     runs = [image_run(10, 0), image_run(8, 0, 10 if spaces == 2 else 20)]
     ranking = Ranking(["silhouette"], n_bootstrap=n_bootstrap)
     text = Page(render(summarise(runs, ranking))).text
-    assert ("Wins" in text) is ("Plausible ranks" in text) is ("plausibly" in text) is shown
+    assert ("Wins" in text) is ("Range of ranks" in text) is ("plausibly" in text) is shown
 
 
 def test_several_indices(tmp_path):
@@ -209,11 +209,9 @@ def test_several_indices(tmp_path):
     assert "Ranking by the mean rank" in text
     assert "By Dunn alone" in text
     assert "Dunn is not a sum over points" in text
-    assert "is left out and points are drawn anew" in text
     write_report(runs, path, indices=["davies_bouldin"], n_bootstrap=3)
     text = Page(path.read_text()).text
-    assert "mean rank" not in text
-    assert "points are drawn anew" in text
+    assert "Ranking by the mean rank" not in text
 
 
 def test_runs_may_know_different_measures():

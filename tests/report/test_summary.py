@@ -60,10 +60,9 @@ def test_the_comparison_decides_which_run_leads():
     runs = [Run(worse, space, name="worse"), Run(labels, other, name="right")]
     (summary,) = summarise(runs, Ranking())
     assert summary.lead.run.name == "right"
-    assert (
-        "“right” comes first among 2 clusterings, by Silhouette, Calinski-Harabasz and "
-        "Davies-Bouldin in 2 different spaces" in told(summary)["Found"]
-    )
+    assert told(summary)["Found"] == "“right”: 3 groups of 20."
+    assert told(summary)["How sure"].startswith(summary.comparison.sentence)
+    assert "“right” comes first" in summary.comparison.headline
     assert any("only 2 clusterings" in note for note in summary.notes)
 
 
@@ -88,21 +87,18 @@ def test_the_words_on_the_spaces_follow_what_happened():
     assert "Dropped were 2 spaces in which all runs score the same. No space was left" in (
         how_ranked(no_telling.comparison)
     )
-    assert "spaces that tell no runs apart cannot tell" in told(no_telling)["How sure"]
 
 
-def test_the_rivals_of_the_first_are_those_that_follow():
-    runs = [image_run(k, 0, d) for k in (8, 10, 12) for d in (10, 20)]
-    (summary,) = summarise(runs, Ranking(["silhouette"]))
-    evaluation = summary.comparison.evaluations["silhouette"]
-    ordered = [run.run.name for run in summary.runs]
-    intervals = [[1, 5], [2, 2], [3, 4], [1, 5], [5, 6], [6, 6]]
-    evaluation.rank_intervals_ = np.array(intervals, dtype=float)[np.argsort(evaluation.ranking_)]
-    named = ", ".join(f"“{name}”" for name in ordered[1:4])
-    sentence = (
-        f"between 1 and 5 when spaces are left out; {named} and “{ordered[4]}” may be as good"
-    )
-    assert sentence in told(summary)["How sure"]
+def test_the_verdict_is_told_with_its_advice():
+    cloud = np.random.default_rng(0).normal(size=(200, 2))
+    halves = [Run((cloud[:, i] > 0).astype(int), cloud, name=f"cut {i}") for i in range(2)]
+    (summary,) = summarise(halves, Ranking())
+    verdict = summary.comparison.verdict
+    assert verdict.level == "no structure"
+    assert told(summary)["How sure"].startswith(f"{verdict.sentence} {verdict.advice}")
+    html = render([summary])
+    assert '<p class="finding no-structure"><b>No structure found</b></p>' in html
+    assert "a cloud without groups" in html
 
 
 def plain_places(means):
@@ -114,9 +110,9 @@ def plain_places(means):
 
 
 @pytest.mark.parametrize("n_bootstrap", [0, 8])
-def test_several_indices_decide_by_the_mean_of_their_ranks(n_bootstrap):
+def test_ace_decides_by_the_mean_of_the_ranks(n_bootstrap):
     runs = [image_run(k, 0, d) for k in (8, 10, 12) for d in (10, 20)]
-    (summary,) = summarise(runs, Ranking(n_bootstrap=n_bootstrap))
+    (summary,) = summarise(runs, Ranking(judge="ace", n_bootstrap=n_bootstrap))
     comparison = summary.comparison
     table = comparison.consensus()
     evaluations = comparison.evaluations
@@ -138,16 +134,9 @@ def test_several_indices_decide_by_the_mean_of_their_ranks(n_bootstrap):
     else:
         assert table.loc[names, "place_low"].tolist() == low.tolist()
         assert table.loc[names, "place_high"].tolist() == high.tolist()
-    lead = table.iloc[0]
     sentence = told(summary)["How sure"]
-    assert f"number {lead['place']:g} of 6 by the mean rank of 3 indices" in sentence
-    assert f"({lead['silhouette']:g} by Silhouette, " in sentence
-    assert ("points are drawn anew" in sentence) == bool(n_bootstrap)
-    listed = sentence.split("is left out")[1]
-    rivals = [
-        name for name in table.index[1:] if table.loc[name, "place_low"] <= lead["place_high"]
-    ]
-    assert ("may be as good" in listed) == bool(rivals)
+    assert f"“{table.index[0]}” comes first of 6 runs by the mean of its ACE ranks" in sentence
+    assert "a second opinion" in sentence
 
 
 def test_one_index_has_its_own_plausible_places():
@@ -164,7 +153,7 @@ def test_a_shared_first_place_is_called_one():
     runs = [Run(labels, space, name="b"), Run((labels + 1) % 3, space**3, name="a")]
     (summary,) = summarise(runs, Ranking())
     assert summary.lead.run.name == "a"
-    assert "“a” shares the first place with “b” among 2" in told(summary)["Found"]
+    assert "“a” and “b” share the first place" in told(summary)["How sure"]
 
 
 def test_the_likelihood_decides_among_mixtures():
@@ -175,10 +164,9 @@ def test_the_likelihood_decides_among_mixtures():
     words = told(summary)
     assert words["What"].startswith("944 respondents, 6 questions. 944 voters")
     icl, next_icl = (survey_run("god", k).metrics["icl"] for k in (3, 2))
-    assert f"ICL is {icl:,.0f}; the next, “god-k2”, has {next_icl:,.0f}" in words["Found"]
-    assert "A second opinion: it is number 2 of 2 by the mean rank of 3" in words["How sure"]
-    (by_one,) = summarise(runs, Ranking(["silhouette"]))
-    assert "A second opinion: it is number 2 of 2 by Silhouette." in told(by_one)["How sure"]
+    best = f"its ICL is {icl:,.0f}, that of the next, “god-k2”, is {next_icl:,.0f}"
+    assert best in words["How sure"]
+    assert "The verdict, a second opinion, " in words["How sure"]
     assert "probability of" in words["How sure"]
     own = [note for run in runs for note in run.about.notes]
     assert all(note.split("”: ")[-1] in own for note in summary.notes)
@@ -279,7 +267,7 @@ def test_known_labels_count_all_samples_and_coverage_is_named():
     (note,) = [note for note in summary.notes if "some (30% labelled)" in note]
     assert "most" not in note
     html = render([summary])
-    assert html.count(">Coverage</button>") == 5
+    assert html.count(">Coverage</button>") == 6
     assert re.search(r'coverage" data-value="0.3">30%</td>', html)
     cell = f'{some.known["NMI"]:.2f} <small title="only the samples that the run does not leave'
     assert cell in html

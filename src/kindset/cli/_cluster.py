@@ -24,7 +24,7 @@ from kindset.cli._options import (
     read_seeds,
     read_size,
 )
-from kindset.cli._ranking import show_consensus, show_notes
+from kindset.cli._ranking import show_notes, show_verdict
 from kindset.cli._terminal import echo, echo_data, logged_lines
 from kindset.comparison import compare_runs
 from kindset.exceptions import InputError
@@ -56,6 +56,7 @@ def cluster(
     embedding: own.Embedding = None,
     seed: Seed = 0,
     seeds: own.Seeds = None,
+    resamples: own.Resamples = 0,
     jobs: Jobs = 1,
     force: Force = False,
     as_json: Json = False,
@@ -109,7 +110,7 @@ def cluster(
     )  # fmt: skip
     for setting in settings:
         setting.check(dataset)
-    execution = Execution(jobs, not as_json, ["kindset", *sys.argv[1:]])
+    execution = Execution(jobs, not as_json, ["kindset", *sys.argv[1:]], resamples)
     with logged_lines():
         if single:
             _cluster_once(Job(dataset, settings[0], execution), folder, force, as_json)
@@ -149,6 +150,7 @@ def _cluster_many(
         settings,
         folder,
         force=force,
+        n_resamples=execution.n_resamples,
         n_jobs=execution.n_jobs,
         verbose=execution.verbose,
         command=execution.command,
@@ -171,7 +173,7 @@ def _rank(runs: Sequence[Run], data: Dataset, n_jobs: int) -> None:
         echo(f"The runs cannot be ranked: {error}", err=True)
         return
     echo("")
-    show_consensus(comparison)
+    show_verdict(comparison)
     show_notes(comparison)
 
 

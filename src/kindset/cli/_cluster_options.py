@@ -86,6 +86,14 @@ Embedding = Annotated[
 Seeds = Annotated[
     str | None, typer.Option("--seeds", help="One run for each of these seeds: 0,1,2.")
 ]
+Resamples = Annotated[
+    int,
+    typer.Option(
+        "--resamples",
+        min=0,
+        help="Refit on so many parts of the samples, to see whether the groups come out again.",
+    ),
+]
 Used = Annotated[
     str | None,
     typer.Option("--columns", help="Columns to use, comma-separated.", rich_help_panel=_TABLES),

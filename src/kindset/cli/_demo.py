@@ -8,7 +8,7 @@ import typer
 from sklearn.datasets import load_digits
 
 from kindset.cli._options import Debug, Force, Jobs
-from kindset.cli._ranking import show_consensus
+from kindset.cli._ranking import show_verdict
 from kindset.cli._terminal import echo, logged_lines
 from kindset.comparison import compare_runs
 from kindset.datasets import load_anes96
@@ -64,7 +64,7 @@ def demo(
         data = _digits()
         digits = _make(data, _possible(SETTINGS), out / "digits", jobs, force)
     echo("\n3. Which to trust? The ranking does not see the true digits; NMI, ACC and ARI do.\n")
-    show_consensus(compare_runs(digits, truth=data.labels, n_jobs=jobs))
+    show_verdict(compare_runs(digits, truth=data.labels, n_jobs=jobs))
     page = out / _PAGE
     write_report([*surveys, *digits], page, title="Kindset demo", truth=data.labels, n_jobs=jobs)
     echo(f"\n4. Everything on one page: {page.resolve()}")

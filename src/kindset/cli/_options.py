@@ -58,9 +58,22 @@ Indices = Annotated[
     str | None,
     typer.Option(
         "--index",
-        help=f"What ranks the runs: one or more of {', '.join(INDICES)}, comma-separated.",
+        help=f"Indices to show beside the verdict: one or more of {', '.join(INDICES)}, "
+        "comma-separated.",
         show_default="silhouette, calinski_harabasz, davies_bouldin; cosine: silhouette",
     ),
+]
+Judge = Annotated[
+    str,
+    typer.Option(
+        "--judge",
+        help="What decides: verdict, ace (mean rank by the indices), likelihood (surveys), or "
+        "auto: the likelihood where there is one, else the verdict.",
+    ),
+]
+Raw = Annotated[
+    Path | None,
+    typer.Option("--raw", help="Input data (.npy, .npz, .csv), to judge in beside the spaces."),
 ]
 Metric = Annotated[str, typer.Option("--metric", help="euclidean or cosine.")]
 Noise = Annotated[

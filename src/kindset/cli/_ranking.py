@@ -19,14 +19,19 @@ def show_notes(comparison: Comparison) -> None:
 
 
 def show_comparison(comparison: Comparison) -> None:
-    """Print the ranking by each index, their consensus, and the agreement with known labels."""
+    """Print who leads and why, the ranking by each index, and the agreement with known labels."""
     console = Console()
+    show_verdict(comparison)
+    console.print(f"{_plain(comparison.verdict.why)}\n")
     console.print(_legend(comparison), style="dim")
     for name in comparison.evaluations:
         console.print(_ranking_table(comparison, name))
         console.print(f"{_spaces_sentence(comparison, name)}\n", highlight=False)
     if len(comparison.evaluations) > 1:
-        show_consensus(comparison)
+        console.print(_consensus_table(comparison))
+        drawn = any(evaluation.n_bootstrap for evaluation in comparison.evaluations.values())
+        more = ", and points resampled" if drawn else ""
+        console.print(f"range: places with an index or a space left out{more}.\n", style="dim")
     agreement = comparison.agreement()
     if agreement is not None:
         columns = {str(name): [f"{v:.2f}" for v in agreement[name]] for name in agreement}
@@ -34,8 +39,49 @@ def show_comparison(comparison: Comparison) -> None:
         console.print(_table("Rank correlation with the known labels (Spearman)", cells))
 
 
-def show_consensus(comparison: Comparison) -> None:
-    """Print the ranks by several indices, the place that their mean gives, and known labels."""
+def show_verdict(comparison: Comparison) -> None:
+    """Print the verdict about each run, and the sentences that sum it up."""
+    console = Console()
+    title = "Verdict" if comparison.by_verdict else "Verdict (a second opinion)"
+    console.print(_table(title, _verdict_cells(comparison)))
+    console.print(
+        "list: on the shortlist; agree: mean adjusted Rand index with the other runs"
+        "; family: near-copies of each other share a number.\n",
+        style="dim",
+    )
+    console.print(_plain(comparison.sentence), style="bold")
+    if comparison.by_verdict and comparison.verdict.advice:
+        console.print(_plain(comparison.verdict.advice))
+    console.print("")
+
+
+def _verdict_cells(comparison: Comparison) -> dict[str, list[str]]:
+    verdict = comparison.verdict.table
+    details = comparison.ranking(next(iter(comparison.evaluations))).loc[verdict.index]
+    cells = {
+        "place": [f"{place:g}" for place in verdict["place"]],
+        "run": [str(run) for run in verdict.index],
+        "K": [str(k) for k in verdict["clusters"]],
+        **_coverage(details),
+        "score": [f"{score:.3f}" for score in verdict["score"]],
+        "list": ["*" if listed else "" for listed in verdict["shortlist"]],
+        "agree": [f"{value:.2f}" for value in verdict["agreement"]],
+        "family": [str(family) for family in verdict["family"]],
+    }
+    if verdict["reproducibility"].notna().any():
+        cells["again"] = [
+            "–" if np.isnan(value) else f"{value:.2f}" for value in verdict["reproducibility"]
+        ]
+    return cells | _known(details)
+
+
+def _plain(sentence: str) -> str:
+    """Return a sentence as it is: names in it are no markup and hold no control characters."""
+    return escape(shown(sentence))
+
+
+def _consensus_table(comparison: Comparison) -> Table:
+    """Show the ranks by several indices, the place that their mean gives, and known labels."""
     consensus = comparison.consensus()
     details = comparison.ranking(next(iter(comparison.evaluations))).loc[consensus.index]
     cells = {
@@ -49,12 +95,7 @@ def show_consensus(comparison: Comparison) -> None:
     cells["mean"] = [f"{rank:.3g}" for rank in consensus["mean_rank"]]
     bounds = zip(consensus["place_low"], consensus["place_high"], strict=True)
     cells["range"] = [f"{low:g}–{high:g}" for low, high in bounds]
-    cells |= _known(details)
-    console = Console()
-    console.print(_table("Consensus: rank by each index, and place by their mean", cells))
-    drawn = any(evaluation.n_bootstrap for evaluation in comparison.evaluations.values())
-    more = ", and points resampled" if drawn else ""
-    console.print(f"range: places with an index or a space left out{more}.\n", style="dim")
+    return _table("Rank by each index, and place by their mean", cells | _known(details))
 
 
 def _legend(comparison: Comparison) -> str:

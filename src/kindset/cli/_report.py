@@ -14,8 +14,10 @@ from kindset.cli._options import (
     Indices,
     Jobs,
     Json,
+    Judge,
     Metric,
     Noise,
+    Raw,
     Runs,
     SameRows,
     Truth,
@@ -25,6 +27,7 @@ from kindset.cli._terminal import echo, echo_data
 from kindset.comparison import DEFAULT_NOISE
 from kindset.report import write_report
 from kindset.runs import align_labels, load_runs, read_labels
+from kindset.workbench import read_data
 
 
 def report(
@@ -36,6 +39,8 @@ def report(
         typer.Option("--title", help="Heading of the page.", show_default="the names of the data"),
     ] = None,
     index: Indices = None,
+    judge: Judge = "auto",
+    raw: Raw = None,
     metric: Metric = "euclidean",
     truth: Truth = None,
     bootstrap: Bootstrap = 0,
@@ -59,6 +64,8 @@ def report(
         out,
         title=title,
         indices=indices,
+        judge=judge,
+        raw=None if raw is None else read_data(raw).rows().X,
         metric=metric,
         noise=noise or DEFAULT_NOISE,
         truth=None if truth is None else align_labels(*read_labels(truth), loaded),

@@ -5,12 +5,15 @@ from dataclasses import replace
 
 from numpy.typing import ArrayLike
 
+from kindset._arrays import check_space
 from kindset.comparison._comparison import Comparison
 from kindset.comparison._evaluating import Scoring, evaluate
 from kindset.comparison._indices import choose_sample, usual_indices
+from kindset.comparison._judges import check_judge
 from kindset.comparison._known import check_truth
 from kindset.comparison._noise import DEFAULT_NOISE, coverage_of, note_low_coverage
-from kindset.comparison._spaces import distinct_spaces, note_repeats, space_names
+from kindset.comparison._spaces import RAW, distinct_spaces, note_repeats, space_names
+from kindset.comparison._weighing import Weighing
 from kindset.evaluation import check_metric, check_noise
 from kindset.exceptions import InputError
 from kindset.runs import Run, assumed_same, check_same_data, distinct_names
@@ -22,6 +25,7 @@ def compare_runs(
     *,
     truth: ArrayLike | None = None,
     raw: ArrayLike | None = None,
+    judge: str = "auto",
     metric: str = "euclidean",
     noise: str = DEFAULT_NOISE,
     n_bootstrap: int = 0,
@@ -36,15 +40,20 @@ def compare_runs(
     Parameters
     ----------
     runs : sequence of Run
-        At least two, at least one of them with a space.
+        At least two. At least one needs a space, unless `raw` is given.
     indices : sequence of str, optional
-        Names of indices; by default the silhouette, Calinski and Harabasz's, and Davies and
-        Bouldin's, as far as they have the metric.
+        Names of indices to show beside the verdict; by default the silhouette, Calinski and
+        Harabasz's, and Davies and Bouldin's, as far as they have the metric.
     truth : array-like of shape (n_samples,), optional
         Known labels, whole numbers or text. They are reported beside the ranking and do not change
         it.
     raw : array-like of shape (n_samples, n_features), optional
-        The input data, to score in as well.
+        The input data, to judge in as well. It counts as much as four spaces.
+    judge : {"auto", "verdict", "ace", "likelihood"}, default="auto"
+        What decides. "verdict" asks how far neighbours share groups in all spaces. "ace" ranks by
+        the indices as published, and takes the mean rank of several. "likelihood" takes the
+        smallest ICL of models of one survey. "auto" takes the likelihood where there is one, else
+        the verdict.
     metric : {"euclidean", "cosine"}, default="euclidean"
     noise : {"penalise", "drop", "singletons", "error"}, default=DEFAULT_NOISE
         What the indices do with samples labelled -1; see `AdaptiveEvaluation`.
@@ -58,7 +67,7 @@ def compare_runs(
     n_jobs : int, optional
         Threads. The result does not depend on it.
     random_state : int or None, default=0
-        Draws the bootstrap samples and the sample of points.
+        Draws the bootstrap samples and the samples of points.
     verbose : bool, default=False
         Show a progress bar.
 
@@ -88,28 +97,37 @@ def compare_runs(
     if len(runs) < 2:
         raise InputError("a comparison needs at least two runs.")
     check_same_data(runs, same_rows=same_rows)
+    check_judge(judge, runs)
     known = check_truth(truth, len(runs[0]))
-    spaces, owner = distinct_spaces(runs)
+    if raw is not None:
+        raw = check_space(raw, name=RAW, n_samples=len(runs[0]))
+    spaces, owner = distinct_spaces(runs, raw)
+    if max(owner) < 0:
+        raw = None  # it is the only space already
     indices = list(indices or usual_indices(check_metric(metric)))
     size, sampled = choose_sample(indices, len(runs[0]), sample_size, n_bootstrap)
     scoring = Scoring(metric, rule, n_bootstrap, size, n_jobs, random_state, verbose)
+    partitions = [run.labels for run in runs]
     evaluations, cautions = evaluate(
         indices,
         scoring,
         spaces,
-        [run.labels for run in runs],
+        partitions,
         raw=raw,
         names=[run.name for run in runs],
-        space_names=space_names(runs, owner),
+        space_names=space_names(runs, owner, len(spaces)),
     )
+    weighing = Weighing(raw, check_metric(metric), n_jobs, random_state, verbose)
     notes = [
         *([] if same_rows else assumed_same(runs)),
+        *weighing.notes(len(runs[0])),
         *sampled,
         *note_low_coverage(coverage_of(runs), rule),
         *note_repeats(runs, owner),
         *cautions,
     ]
-    return Comparison(runs, spaces, owner, evaluations, known, rule, notes)
+    evidence = weighing.weigh(spaces, owner, partitions)
+    return Comparison(runs, spaces, owner, evaluations, evidence, known, rule, notes, judge)
 
 
 def _told_apart(runs: Sequence[Run]) -> list[Run]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,7 @@ class Consensus:
         One for each index, fitted on the same runs.
     """
 
-    heading = "mean rank"
+    heading: ClassVar[str] = "mean rank"
 
     def __init__(self, evaluations: Mapping[str, AdaptiveEvaluation]) -> None:
         self._evaluations = evaluations
@@ -34,6 +35,17 @@ class Consensus:
     def shown(self) -> "pd.Series[float]":
         """The mean rank of every run."""
         return self.table["mean_rank"].reindex(self._names).rename(self.heading)
+
+    @property
+    def sentence(self) -> str:
+        """Which run comes first, and by what."""
+        n = len(self._evaluations)
+        by = "its ACE score" if n == 1 else f"the mean of its ACE ranks by {n} indices"
+        first = self.order()[0]
+        places = self.table["place"]
+        tied = int((places == places.iloc[0]).sum()) - 1
+        shared = f" It shares the place with {tied} more." if tied else ""
+        return f"“{first}” comes first of {len(self._names)} runs by {by}.{shared}"
 
     def order(self) -> list[str]:
         """Return the names of the runs, the best place first."""

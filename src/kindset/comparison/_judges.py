@@ -1,13 +1,15 @@
 """Who decides which run leads: a judge gives every run a score, and the runs an order."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import pandas as pd
 
 from kindset.comparison._consensus import Consensus
+from kindset.comparison._verdict import Verdict
 from kindset.evaluation import AdaptiveEvaluation
+from kindset.exceptions import InputError
 from kindset.runs import Run
 
 
@@ -18,7 +20,7 @@ class Judge(Protocol):
     not depend on the order in which the runs come, so names decide ties.
     """
 
-    heading: str
+    heading: ClassVar[str]
     """What a column of `shown` is called."""
 
     @property
@@ -28,6 +30,10 @@ class Judge(Protocol):
     @property
     def shown(self) -> "pd.Series[float]":
         """The numbers behind the scores, as people usually read them."""
+
+    @property
+    def sentence(self) -> str:
+        """Which run leads, and how sure that is."""
 
     def order(self) -> list[str]:
         """Return the names of the runs, the best first."""
@@ -42,7 +48,7 @@ class Likelihood:
         The ICL of each run by its name.
     """
 
-    heading = "ICL"
+    heading: ClassVar[str] = "ICL"
 
     def __init__(self, criteria: Mapping[str, float]) -> None:
         self._criteria = criteria
@@ -57,20 +63,53 @@ class Likelihood:
         """The ICL of every run."""
         return pd.Series(self._criteria, name=self.heading, dtype=np.float64).rename_axis("run")
 
+    @property
+    def sentence(self) -> str:
+        """Which model describes the answers best, and by how much."""
+        first, second = self.order()[:2]
+        return (
+            f"“{first}” describes the answers best of {len(self._criteria)} models: its ICL is "
+            f"{self._criteria[first]:,.0f}, that of the next, “{second}”, is "
+            f"{self._criteria[second]:,.0f}. Smaller is better."
+        )
+
     def order(self) -> list[str]:
         """Return the names of the runs, the smallest ICL first."""
         return sorted(self._criteria, key=lambda name: (self._criteria[name], name))
 
 
+JUDGES = ("auto", "verdict", "ace", "likelihood")
+"""Who may decide; "auto" takes the likelihood for models of one survey, else the verdict."""
+
+
+def check_judge(judge: str, runs: Sequence[Run]) -> None:
+    """Refuse a judge that is unknown, or that cannot judge these runs."""
+    if judge not in JUDGES:
+        raise InputError(
+            f"judge={judge!r} is unknown; choose from {', '.join(JUDGES)}.", parameter="judge"
+        )
+    if judge == "likelihood" and not survey_criteria(runs):
+        raise InputError(
+            "the likelihoods of these runs cannot be compared: they are not all models of the "
+            "same survey answers.",
+            parameter="judge",
+        )
+
+
 def choose_judge(
-    runs: Sequence[Run], evaluations: Mapping[str, AdaptiveEvaluation]
-) -> Consensus | Likelihood:
+    name: str,
+    runs: Sequence[Run],
+    verdict: Verdict,
+    evaluations: Mapping[str, AdaptiveEvaluation],
+) -> Judge:
     """Return who decides between these runs.
 
-    Mixtures of the same answers have a likelihood. It says more about them than any index.
+    Mixtures of the same answers have a likelihood. It says more about them than any other signal.
     """
-    criteria = survey_criteria(runs)
-    return Likelihood(criteria) if criteria else Consensus(evaluations)
+    criteria = survey_criteria(runs) if name in ("auto", "likelihood") else {}
+    if criteria:
+        return Likelihood(criteria)
+    return Consensus(evaluations) if name == "ace" else verdict
 
 
 def survey_criteria(runs: Sequence[Run]) -> dict[str, float]:

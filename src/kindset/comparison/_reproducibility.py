@@ -10,10 +10,7 @@ import numpy as np
 import pandas as pd
 
 from kindset.evaluation import adjusted_rand
-from kindset.runs import Run
-
-STABILITY = "stability"
-"""The name in `Run.metrics` of the agreement of refits on resampled data."""
+from kindset.runs import STABILITY, Run
 
 _MOST_SEEDS = 12
 

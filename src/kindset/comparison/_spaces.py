@@ -12,10 +12,16 @@ from kindset.runs import Run, SharedSpaces
 _MOST_NAMED = 4
 
 
-def distinct_spaces(runs: Sequence[Run]) -> tuple[list[NDArray[Any]], list[int]]:
+RAW = "the raw data"
+"""What the space of the raw data is called."""
+
+
+def distinct_spaces(
+    runs: Sequence[Run], raw: NDArray[Any] | None = None
+) -> tuple[list[NDArray[Any]], list[int]]:
     """Return every space once, and for each run the number of its own; -1 if it has none.
 
-    A copy of a space is no further evidence.
+    A copy of a space is no further evidence. If no run has a space, the raw data is the only one.
     """
     spaces: list[NDArray[Any]] = []
     number: dict[int, int] = {}
@@ -30,17 +36,24 @@ def distinct_spaces(runs: Sequence[Run]) -> tuple[list[NDArray[Any]], list[int]]
             spaces.append(run.space)
         owner.append(number[id(run.space)])
     if not spaces:
-        raise InputError("none of the runs has a space (an embedding) to compare in.")
+        if raw is None:
+            raise InputError(
+                "none of the runs has a space (an embedding) to compare in; give the raw data.",
+                parameter="raw",
+            )
+        spaces.append(raw)
     return spaces, owner
 
 
-def space_names(runs: Sequence[Run], owner: Sequence[int]) -> list[str]:
-    """Name each space by the first run that lives in it."""
+def space_names(runs: Sequence[Run], owner: Sequence[int], n_spaces: int) -> list[str]:
+    """Name each space by the runs that live in it: the first of their names, in sorted order."""
     names = []
-    for number in range(max(owner) + 1):
-        residents = [run.name for run, home in zip(runs, owner, strict=True) if home == number]
+    for number in range(n_spaces):
+        residents = sorted(
+            run.name for run, home in zip(runs, owner, strict=True) if home == number
+        )
         others = f" (+{len(residents) - 1})" if len(residents) > 1 else ""
-        names.append(f"{residents[0]}{others}")
+        names.append(f"{residents[0]}{others}" if residents else RAW)
     return names
 
 

@@ -1,9 +1,9 @@
 """The verdict: which run to trust, how sure that is, and why."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -13,12 +13,15 @@ from kindset.comparison._html import verdict_html
 from kindset.comparison._indices import STRATEGIES
 from kindset.comparison._noise import coverage_of
 from kindset.comparison._reproducibility import reproducibility_of
-from kindset.comparison._verdict_words import advice_of, sentence_of
+from kindset.comparison._verdict_words import advice_of, headline_of, sentence_of, why_of
 from kindset.comparison._weighing import Evidence
 from kindset.evaluation import StructureTest, ranks_of
 from kindset.runs import Run
 
 Level = Literal["no structure", "undecided", "fair", "good"]
+
+LEVELS: tuple[Level, ...] = get_args(Level)
+"""How far the first place can be trusted, the least first."""
 
 # Measured on pools of runs with known labels; docs/benchmarks/verdict-log.md has the tables.
 _FAIR, _GOOD = 0.4, 0.6
@@ -39,22 +42,18 @@ class Verdict:
         `agreement` is the mean adjusted Rand index with the other runs, and near-copies share a
         `family`. `reproducibility` is the agreement with runs that differ only in their seed, or of
         refits on resampled data. `blend` and the columns of the indices are what other rules say.
-    strength : float
-        How clear the best groups are: 0 for a cloud without groups, about 1 for separate groups.
-    level : {"no structure", "undecided", "fair", "good"}
-        How far to trust the first place.
     spaces : DataFrame
         A row for each space, the most telling first: its `weight`, and what the `leader`, the
         `runner_up` and the `best` run score in it. A cut of a cloud without groups scores 0.
-    test : StructureTest or None
-        The comparison with clouds without groups; None if the groups are too clear to need it.
+    evidence : Evidence
+        What the verdict rests on.
     """
 
     table: pd.DataFrame
-    strength: float
-    level: Level
     spaces: pd.DataFrame
-    test: StructureTest | None = None
+    evidence: Evidence
+
+    heading: ClassVar[str] = "score"
 
     def __repr__(self) -> str:
         return f"Verdict({self.level!r}, leader {self.leader!r}, strength {self.strength:.2f})"
@@ -63,9 +62,42 @@ class Verdict:
         return verdict_html(self.sentence, self.advice, self.table)
 
     @property
+    def strength(self) -> float:
+        """How clear the best groups are: 0 for a cloud without groups, about 1 if separate."""
+        return float(self.evidence.neighbours.strength)
+
+    @property
+    def test(self) -> StructureTest | None:
+        """The comparison with clouds without groups; None if the groups are too clear for it."""
+        return None if self.evidence.is_clear else self.evidence.structure
+
+    @property
+    def level(self) -> Level:
+        """How far to trust the first place."""
+        if self.test is not None and self.test.p_value > _ALPHA:
+            return "no structure"
+        if self.strength < _FAIR:
+            return "undecided"
+        return "fair" if self.strength < _GOOD else "good"
+
+    @property
+    def scores(self) -> "pd.Series[float]":
+        """The score of every run by its name, larger for the better."""
+        return self.table["score"]
+
+    @property
+    def shown(self) -> "pd.Series[float]":
+        """The score of every run, as people read it."""
+        return self.scores
+
+    def order(self) -> list[str]:
+        """Return the names of the runs, the best first."""
+        return [str(name) for name in self.table.index]
+
+    @property
     def leader(self) -> str:
         """The name of the first run."""
-        return str(self.table.index[0])
+        return self.order()[0]
 
     @property
     def shortlist(self) -> list[str]:
@@ -75,8 +107,12 @@ class Verdict:
     @property
     def runner_up(self) -> str | None:
         """The best run that is no near-copy of the leader; None if there is none."""
-        others = self.table.index[self.table["family"] != self.table["family"].iloc[0]]
-        return str(others[0]) if len(others) else None
+        return runner_up_of(self.table)
+
+    @cached_property
+    def headline(self) -> str:
+        """The verdict in a few words."""
+        return headline_of(self)
 
     @cached_property
     def sentence(self) -> str:
@@ -87,6 +123,17 @@ class Verdict:
     def advice(self) -> str:
         """What to do next."""
         return advice_of(self)
+
+    @cached_property
+    def why(self) -> str:
+        """Why the leader leads: which spaces decided, by how much, and what chance gives."""
+        return why_of(self)
+
+
+def runner_up_of(table: pd.DataFrame) -> str | None:
+    """Return the first run of a verdict's table that is no near-copy of the leader."""
+    others = table.index[table["family"] != table["family"].iloc[0]]
+    return str(others[0]) if len(others) else None
 
 
 def reach_verdict(
@@ -112,26 +159,10 @@ def reach_verdict(
     verdict : Verdict
     """
     table = _table(runs, evidence, rankings)
-    verdict = Verdict(
-        table=table,
-        strength=float(evidence.neighbours.strength),
-        level=_level(evidence),
-        spaces=pd.DataFrame(),
-        test=None if evidence.is_clear else evidence.structure,
-    )
+    shown = {"leader": str(table.index[0]), "runner_up": runner_up_of(table)}
     column = {run.name: p for p, run in enumerate(runs)}
-    shown = {"leader": verdict.leader, "runner_up": verdict.runner_up}
-    chosen = {what: column[name] for what, name in shown.items() if name is not None}
-    return replace(verdict, spaces=_spaces(evidence, chosen, space_names))
-
-
-def _level(evidence: Evidence) -> Level:
-    strength = evidence.neighbours.strength
-    if not evidence.is_clear and evidence.structure.p_value > _ALPHA:
-        return "no structure"
-    if strength < _FAIR:
-        return "undecided"
-    return "fair" if strength < _GOOD else "good"
+    chosen = {role: column[name] for role, name in shown.items() if name is not None}
+    return Verdict(table, _spaces(evidence, chosen, space_names), evidence)
 
 
 def _table(
@@ -177,7 +208,7 @@ def _spaces(
 ) -> pd.DataFrame:
     found = evidence.neighbours
     names = pd.Index([space_names[s] for s in found.spaces], name="space")
-    columns = {what: found.q[:, run] for what, run in chosen.items()}
+    columns = {role: found.q[:, run] for role, run in chosen.items()}
     best = found.q.max(axis=1)
     table = pd.DataFrame({"weight": found.weights, **columns, "best": best}, index=names)
     return table.sort_index().sort_values("weight", ascending=False, kind="stable")

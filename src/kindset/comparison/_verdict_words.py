@@ -1,5 +1,6 @@
 """The verdict in words: every place that shows a verdict takes its sentences from here."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -8,22 +9,15 @@ if TYPE_CHECKING:
 SHORTLIST_HITS = 0.71
 """How often a shortlist held a run within 0.02 AMI of the best, on pools with known labels."""
 
-TRUST = {
-    "no structure": "No structure",
-    "undecided": "Undecided",
-    "fair": "Fair",
-    "good": "Fairly reliable",
-}
-"""What a level is called in a heading."""
-
+_TRUST = {"fair": "a fair guess", "good": "fairly reliable"}
 _ADVICE = {
     "no structure": (
         "Do not read these groups as kinds. Check which columns are used and how they are scaled, "
         "try other features, or report that no groups were found."
     ),
     "undecided": (
-        "Look at the whole shortlist and choose by what the groups mean. Runs in other spaces, "
-        "with other seeds, or the raw data beside may decide."
+        "Look at the whole shortlist, and choose by what the groups mean. Runs in other spaces, "
+        "more seeds, or the raw data may help to decide."
     ),
     "fair": "Look at the shortlist before you rely on the first run.",
     "good": "",
@@ -32,9 +26,8 @@ _MOST_NAMED = 4
 
 
 def sentence_of(verdict: "Verdict") -> str:
-    """Say which run leads, how sure that is, and who contradicts."""
-    told = [_standing(verdict), _listed(verdict), _dissent(verdict)]
-    return " ".join(sentence for sentence in told if sentence)
+    """Say which run leads, how sure that is, and which rule prefers another run."""
+    return _joined(_standing(verdict), _shortlist(verdict), _dissent(verdict))
 
 
 def advice_of(verdict: "Verdict") -> str:
@@ -44,41 +37,50 @@ def advice_of(verdict: "Verdict") -> str:
 
 def headline_of(verdict: "Verdict") -> str:
     """Say the verdict in a few words."""
-    if verdict.level in ("no structure", "undecided"):
-        return TRUST[verdict.level]
-    return f"{_quoted(verdict.leader)} comes first"
+    if verdict.level == "no structure":
+        return "No structure found"
+    if verdict.level == "undecided":
+        return f"Undecided: {_first(verdict)} by little"
+    return f"{_first(verdict)}: {_TRUST[verdict.level]}"
 
 
 def why_of(verdict: "Verdict") -> str:
     """Say which spaces decided, by how much the leader beats the next, and what chance gives."""
-    told = [_decided(verdict), _margin(verdict), _chance(verdict)]
-    return " ".join(sentence for sentence in told if sentence)
+    return _joined(_spaces(verdict), _margin(verdict), _chance(verdict))
+
+
+def second_opinion(verdict: "Verdict", leader: str) -> str:
+    """Say what the verdict adds where something else decided that `leader` leads."""
+    if verdict.level == "no structure":
+        return "The verdict, a second opinion, finds no structure."
+    if leader in (verdict.leader, *_tied(verdict)):
+        return "The verdict, a second opinion, puts it first as well."
+    place = verdict.table["place"][leader]
+    return (
+        f"The verdict, a second opinion, puts {quoted(verdict.leader)} first and this run at place "
+        f"{place:g} of {len(verdict.table)}."
+    )
 
 
 def _standing(verdict: "Verdict") -> str:
-    leader, strength = _quoted(verdict.leader), f"strength {verdict.strength:.2f}"
+    strength = f"strength {verdict.strength:.2f}"
     n = len(verdict.table)
     if verdict.level == "no structure":
         return (
             f"No structure: clouds without groups look as clear as these {n} runs ({strength}). "
-            f"{_firsts(verdict)} nominally, and means little."
+            f"{_first(verdict)}, but that means little."
         )
     if verdict.level == "undecided":
-        return f"Undecided: the groups are weak ({strength}). {_firsts(verdict)} by little."
-    trust = "fairly reliable" if verdict.level == "good" else "a fair guess"
-    tied = _tied(verdict)
-    if tied:
-        return (
-            f"{leader} and {_names(tied)} share the first place of {n} runs: {trust} ({strength})."
-        )
-    return f"{leader} comes first of {n} runs: {trust} ({strength})."
+        return f"Undecided: the groups are weak ({strength}). {_first(verdict)} of {n} runs."
+    return f"{_first(verdict)} of {n} runs: {_TRUST[verdict.level]} ({strength})."
 
 
-def _firsts(verdict: "Verdict") -> str:
+def _first(verdict: "Verdict") -> str:
+    """Name the run or the runs that come first."""
     tied = _tied(verdict)
     if tied:
-        return f"{_quoted(verdict.leader)} and {_names(tied)} come first"
-    return f"{_quoted(verdict.leader)} comes first"
+        return f"{quoted(verdict.leader)} and {names(tied)} share the first place"
+    return f"{quoted(verdict.leader)} comes first"
 
 
 def _tied(verdict: "Verdict") -> list[str]:
@@ -86,15 +88,15 @@ def _tied(verdict: "Verdict") -> list[str]:
     return [str(name) for name in places.index[places == places.iloc[0]][1:]]
 
 
-def _listed(verdict: "Verdict") -> str:
-    listed, n = verdict.shortlist, len(verdict.table)
+def _shortlist(verdict: "Verdict") -> str:
+    listed, n = len(verdict.shortlist), len(verdict.table)
     if verdict.level == "no structure":
         return ""
-    if len(listed) == 1:
+    if listed == 1:
         return "No other run is on the shortlist."
     return (
-        f"{len(listed)} of {n} runs are on the shortlist; on labelled test data such a list held "
-        f"a run about as good as the best in {SHORTLIST_HITS:.0%} of cases."
+        f"The shortlist has {listed} of {n} runs. On labelled test data, {SHORTLIST_HITS:.0%} of "
+        "such lists held a run about as good as the best."
     )
 
 
@@ -107,17 +109,17 @@ def _dissent(verdict: "Verdict") -> str:
     family = verdict.table["family"]
     if (family[preferred] == family.iloc[0]).any():
         return ""
-    return f"The blend with silhouette and plain agreement prefers {_quoted(str(preferred[0]))}."
+    return f"The blend with silhouette and agreement prefers {quoted(str(preferred[0]))}."
 
 
-def _decided(verdict: "Verdict") -> str:
+def _spaces(verdict: "Verdict") -> str:
     spaces = verdict.spaces
     if len(spaces) == 1:
-        return "All runs share one space."
+        return "All runs are judged in one space."
     heavy = spaces.index[spaces["weight"].cumsum().shift(fill_value=0.0) < 0.5]
     share = spaces["weight"][heavy].sum()
     if len(heavy) == 1:
-        return f"The space {_quoted(str(heavy[0]))} has {share:.0%} of the weight."
+        return f"The space of {quoted(str(heavy[0]))} has {share:.0%} of the weight."
     return f"{len(heavy)} of {len(spaces)} spaces have {share:.0%} of the weight."
 
 
@@ -127,26 +129,32 @@ def _margin(verdict: "Verdict") -> str:
         return "All runs are near-copies of each other."
     scores = verdict.table["score"]
     return (
-        f"The leader scores {scores.iloc[0]:.2f}, the best run that is no near-copy of it, "
-        f"{_quoted(rival)}, {scores[rival]:.2f}."
+        f"The leader scores {scores.iloc[0]:.2f}. The best run that is no near-copy of it, "
+        f"{quoted(rival)}, scores {scores[rival]:.2f}."
     )
 
 
 def _chance(verdict: "Verdict") -> str:
     if verdict.test is None:
-        return "Cuts of a cloud without groups would score about 0."
+        return "Cuts of a cloud without groups have a strength of about 0."
     reached = max(float(values.max()) for values in verdict.test.null_strengths.values())
     return (
-        f"Cuts of clouds without groups reach a strength of {reached:.2f} in the most telling "
-        f"space, these runs {verdict.test.strength:.2f}."
+        f"In the most telling space these runs have a strength of {verdict.test.strength:.2f}. "
+        f"Cuts of clouds without groups reach {reached:.2f}."
     )
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """Write the name of a run so that it cannot be mistaken for the sentence."""
     return f"“{name}”"
 
 
-def _names(names: list[str]) -> str:
-    shown = [_quoted(name) for name in names[:_MOST_NAMED]]
-    more = len(names) - len(shown)
+def names(runs: Sequence[str]) -> str:
+    """Name some runs, and say how many more there are."""
+    shown = [quoted(name) for name in runs[:_MOST_NAMED]]
+    more = len(runs) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+def _joined(*sentences: str) -> str:
+    return " ".join(sentence for sentence in sentences if sentence)

@@ -60,6 +60,12 @@ class Weighing:
         )
         return Evidence(neighbours, agreement(partitions), spaces, partitions, self.n_jobs)
 
+    def notes(self, n: int) -> list[str]:
+        """Say if not all samples are judged."""
+        if n <= SAMPLED_FROM:
+            return []
+        return [f"The verdict rests on {SAMPLED_FROM:,} of the {n:,} samples, drawn at random."]
+
     def _sample(self, n: int) -> slice | NDArray[np.intp]:
         if n <= SAMPLED_FROM:
             return slice(None)

@@ -31,7 +31,7 @@ class Agreement:
     mean: NDArray[np.float64]
 
     def families(self, threshold: float = 0.95) -> NDArray[np.intp]:
-        """Number the groups of near copies, as the function `families` does."""
+        """Return the number of each partition's group of near copies; see `families`."""
         return families_of(self.adjusted_rand, threshold)
 
 

@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from numpy.typing import ArrayLike
 
-from kindset._arrays import as_label_array
+from kindset._arrays import as_label_array, check_space
 from kindset._checked import printable
 from kindset._files import write_text
 from kindset.comparison import DEFAULT_NOISE, is_varied
@@ -29,6 +29,7 @@ from kindset.report._sections import SECTIONS
 from kindset.report._sprites import make_sheet
 from kindset.report._summary import DataSummary, Ranking, rank_table, standing_of, summarise
 from kindset.report._tree_chart import merge_tree
+from kindset.report._verdict_chart import verdict_chart
 from kindset.runs import Run
 
 _LEAD_PICTURES = 600_000
@@ -42,6 +43,8 @@ def write_report(
     *,
     title: str | None = None,
     indices: Sequence[str] | None = None,
+    judge: str = "auto",
+    raw: ArrayLike | None = None,
     metric: str = "euclidean",
     noise: str = DEFAULT_NOISE,
     truth: ArrayLike | None = None,
@@ -64,8 +67,12 @@ def write_report(
     title : str, optional
         Heading of the page; by default the names of the data.
     indices : sequence of str, optional
-        What ranks the runs: names from `kindset.evaluation.INDICES`. If there are several, the mean
-        rank decides. By default those of `kindset.comparison.usual_indices`.
+        What to show beside the verdict: names from `kindset.evaluation.INDICES`. By default those
+        of `kindset.comparison.usual_indices`.
+    judge : {"auto", "verdict", "ace", "likelihood"}, default="auto"
+        What decides which run leads; see `compare_runs`.
+    raw : array-like of shape (n_samples, n_features), optional
+        The input data with that many samples, to judge in beside the spaces of the runs.
     metric : {"euclidean", "cosine"}, default="euclidean"
         How the indices measure distance.
     noise : str, default=DEFAULT_NOISE
@@ -113,6 +120,8 @@ def write_report(
     known = None if truth is None else np.asarray(as_label_array(truth, "truth"))
     ranking = Ranking(
         indices=indices,
+        judge=judge,
+        raw=None if raw is None else check_space(raw, name="the raw data"),
         metric=check_metric(metric),
         noise=check_noise(noise),
         truth=known,
@@ -177,6 +186,7 @@ def _environment() -> Environment:
             **PART_CHARTS,
             "merge_tree": merge_tree,
             "known": _charts.known_chart,
+            "verdict": verdict_chart,
             "interval": _comparison_charts.rank_interval,
             "graph": _comparison_charts.agreement_graph,
             "space_list": _comparison_charts.space_list,

@@ -3,10 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import pandas as pd
 
-from kindset.comparison import Comparison, is_varied
-from kindset.evaluation import INDICES
+from kindset.comparison import Comparison
 from kindset.report._summary import DataSummary, RunSummary
 
 
@@ -27,13 +25,6 @@ _DROPPED = {
     "constant": "in which all runs score the same",
     "copy": "the same as another one",
 }
-
-
-_FURTHER = (
-    "That is by distances between respondents; where it differs, how well the answers are "
-    "described says more."
-)
-_NOTHING_TOLD = "spaces that tell no runs apart"
 
 
 def how_ranked(comparison: Comparison) -> str:
@@ -97,31 +88,7 @@ def _found(data: DataSummary) -> str:
     sizes = f"{_plural(len(lead.sizes), 'group')} of {_range(lead.sizes)}"
     if lead.n_noise:
         sizes += f", and {lead.n_noise:,} left out as noise"
-    name = _called(lead)
-    if data.by_likelihood:
-        icl, next_icl = (run.provenance.measured["icl"] for run in data.runs[:2])
-        return (
-            f"{name} describes the answers best among {len(data.runs)} clusterings: {sizes}. Its "
-            f"ICL is {icl:,.0f}; the next, {_called(data.runs[1])}, has {next_icl:,.0f} (smaller "
-            "is better)."
-        )
-    if data.comparison is None:
-        return f"{sizes} ({name})."
-    titles = enumerate_words([INDICES[index].title for index in data.comparison.evaluations])
-    n_spaces = len(data.comparison.spaces)
-    where = "the one space they share" if n_spaces == 1 else f"{n_spaces} different spaces"
-    return (
-        f"{name} {_comes_first(data.comparison)} among {len(data.runs)} clusterings, by {titles} "
-        f"in {where}, without known labels: {sizes}."
-    )
-
-
-def _comes_first(comparison: Comparison) -> str:
-    places = comparison.consensus()["place"]
-    tied = [f"“{name}”" for name in places.index[places == places.iloc[0]][1:]]
-    if not tied:
-        return "comes first"
-    return f"shares the first place with {enumerate_words(tied, 4)}"
+    return f"{_called(lead)}: {sizes}."
 
 
 def _range(sizes: Sequence[int]) -> str:
@@ -132,12 +99,12 @@ def _range(sizes: Sequence[int]) -> str:
 
 
 def _sure(data: DataSummary) -> list[str]:
-    told = [_membership(data), _seeds(data)]
+    sentences = [_membership(data), _seeds(data)]
     if data.comparison is not None:
-        # Where a likelihood decides, the ranking is an afterthought; elsewhere it comes first.
-        told.insert(2 if data.by_likelihood else 0, _rank_sentence(data, data.comparison))
-    told = [sentence for sentence in told if sentence]
-    return told or ["A single run says nothing about how sure it is: compare it with others."]
+        advice = data.comparison.verdict.advice if data.comparison.by_verdict else ""
+        sentences[:0] = [data.comparison.sentence, advice]
+    sentences = [sentence for sentence in sentences if sentence]
+    return sentences or ["A single run says nothing about how sure it is: compare it with others."]
 
 
 def _membership(data: DataSummary) -> str:
@@ -161,64 +128,6 @@ def _seeds(data: DataSummary) -> str:
                 "same groups)."
             )
     return ""
-
-
-def _rank_sentence(data: DataSummary, comparison: Comparison) -> str:
-    if len(comparison.evaluations) > 1:
-        return _place_sentence(data, comparison)
-    index, evaluation = next(iter(comparison.evaluations.items()))
-    table = comparison.ranking(index)
-    row = table.loc[data.lead.run.name]
-    place = f"{row['rank']:g} of {len(table)} by {INDICES[index].title}"
-    if data.by_likelihood:
-        return f"A second opinion: it is number {place}. {_FURTHER}"
-    if not is_varied(evaluation):
-        alone = "one space alone" if evaluation.kept_.any() else _NOTHING_TOLD
-        return f"It is number {place}; {alone} cannot tell how sure that is."
-    checks = []
-    if evaluation.kept_.sum() > 1:
-        checks.append("spaces are left out")
-    if evaluation.n_bootstrap:
-        checks.append("points are drawn anew")
-    bounds = table[["rank_low", "rank_high"]]
-    return _steadiness(data, place, bounds, f"when {' and '.join(checks)}")
-
-
-def _place_sentence(data: DataSummary, comparison: Comparison) -> str:
-    """Say where a run stands by several indices, together and one by one."""
-    consensus = comparison.consensus()
-    row = consensus.loc[data.lead.run.name]
-    n_indices = len(comparison.evaluations)
-    place = f"{row['place']:g} of {len(consensus)} by the mean rank of {n_indices} indices"
-    each = enumerate_words([
-        f"{row[index]:g} by {INDICES[index].title}" for index in comparison.evaluations
-    ])  # fmt: skip
-    if data.by_likelihood:
-        return f"A second opinion: it is number {place} ({each}). {_FURTHER}"
-    if not any(evaluation.kept_.any() for evaluation in comparison.evaluations.values()):
-        return f"It is number {place}; {_NOTHING_TOLD} cannot tell how sure that is."
-    checks = ["an index", "a space"] if len(comparison.spaces) > 1 else ["an index"]
-    when = f"when {' or '.join(checks)} is left out"
-    if any(evaluation.n_bootstrap for evaluation in comparison.evaluations.values()):
-        when += " and points are drawn anew"
-    return _steadiness(data, f"{place} ({each})", consensus[["place_low", "place_high"]], when)
-
-
-def _steadiness(data: DataSummary, place: str, bounds: pd.DataFrame, when: str) -> str:
-    """Say between which ranks the first run stays, and which others reach them."""
-    low, high = bounds.loc[data.lead.run.name]
-    rivals = [
-        f"“{name}”"
-        for name, (lowest, _) in zip(bounds.index, bounds.to_numpy(), strict=True)
-        if name != data.lead.run.name and lowest <= high
-    ]
-    if high == 1 and not rivals:
-        return f"It is number {place}, and stays so {when}."
-    stays = "there" if low == high else f"between {low:g} and {high:g}"
-    sentence = f"It is number {place}, and stays {stays} {when}"
-    if not rivals:
-        return f"{sentence}."
-    return f"{sentence}; {enumerate_words(rivals, 4)} may be as good."
 
 
 def _known(data: DataSummary) -> str:

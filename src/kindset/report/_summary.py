@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,13 @@ from kindset.comparison import (
     KNOWN_MEASURES,
     LOW_COVERAGE,
     Comparison,
+    Reproduced,
     compare_runs,
     group_runs,
     known_measures,
+    reproduced,
 )
-from kindset.evaluation import INDICES, Metric, Noise, adjusted_rand
+from kindset.evaluation import Metric, Noise
 from kindset.exceptions import InputError
 from kindset.report._known import doubts
 from kindset.report._provenance import Provenance, read_provenance
@@ -31,8 +32,8 @@ KNOWN = tuple(name.upper() for name in KNOWN_MEASURES)
 """Measures against known labels, as the page and the metrics of runs call them."""
 
 _NUMBER = (
-    "The runs have different numbers of groups, and no ranking chooses a number reliably: take the "
-    "one that serves your purpose, and compare runs that have it."
+    "The runs have different numbers of groups, and no ranking chooses a number reliably. Compare "
+    "also the runs that have the number you need."
 )
 
 # How a reader of the page would say what the library's warnings say.
@@ -57,17 +58,6 @@ class RunSummary:
     provenance: Provenance
 
 
-@dataclass(frozen=True)
-class Stability:
-    """How far runs agree that differ in nothing but their seed: `name` is what they share."""
-
-    name: str
-    n_clusters: int
-    runs: tuple[str, ...]
-    agreement: float
-    lowest: float
-
-
 @dataclass
 class DataSummary:
     """Everything about the runs on one data set, the best run first."""
@@ -77,7 +67,7 @@ class DataSummary:
     size: str
     runs: list[RunSummary]
     comparison: Comparison | None = None
-    stability: list[Stability] = field(default_factory=list)
+    stability: list[Reproduced] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -114,6 +104,8 @@ class Ranking:
     """How to rank the runs: the parameters of `write_report` that a comparison takes."""
 
     indices: Sequence[str] | None = None
+    judge: str = "auto"
+    raw: NDArray[Any] | None = None
     metric: Metric = "euclidean"
     noise: Noise = DEFAULT_NOISE
     truth: NDArray[Any] | None = None
@@ -124,8 +116,15 @@ class Ranking:
 
     def truth_of(self, runs: Sequence[Run]) -> NDArray[Any] | None:
         """Return the known labels if there are as many as samples of these runs."""
-        fits = self.truth is not None and len(self.truth) == len(runs[0])
-        return self.truth if fits else None
+        return _fitting(self.truth, runs)
+
+    def raw_of(self, runs: Sequence[Run]) -> NDArray[Any] | None:
+        """Return the raw data if they have as many samples as these runs."""
+        return _fitting(self.raw, runs)
+
+
+def _fitting(rows: NDArray[Any] | None, runs: Sequence[Run]) -> NDArray[Any] | None:
+    return rows if rows is not None and len(rows) == len(runs[0]) else None
 
 
 def summarise(runs: Sequence[Run], ranking: Ranking) -> list[DataSummary]:
@@ -179,7 +178,7 @@ def _summarise_data(runs: list[Run], number: int, ranking: Ranking) -> DataSumma
         size=_size(runs),
         runs=summaries,
         comparison=comparison,
-        stability=_stability(runs),
+        stability=reproduced(runs),
         notes=notes,
     )
 
@@ -257,6 +256,8 @@ def _compare(runs: list[Run], ranking: Ranking) -> tuple[Comparison | None, list
             runs,
             ranking.indices,
             truth=ranking.truth_of(runs),
+            raw=ranking.raw_of(runs),
+            judge=ranking.judge,
             metric=ranking.metric,
             noise=ranking.noise,
             n_bootstrap=ranking.n_bootstrap,
@@ -304,32 +305,16 @@ def _size(runs: Sequence[Run]) -> str:
     return f"{n} of {' × '.join(str(size) for size in shape[1:3])} pixels"
 
 
-def _stability(runs: Sequence[Run]) -> list[Stability]:
-    """Compare runs with the same method, parameters and number of groups, but other seeds."""
-    alike: dict[Any, list[Run]] = defaultdict(list)
-    for run in runs:
-        parameters = run.parameters if isinstance(run.parameters, dict) else {}
-        fixed = {k: v for k, v in parameters.items() if k not in ("seed", "random_state")}
-        alike[str(run.method), run.n_clusters, repr(sorted(fixed.items(), key=repr))].append(run)
-    found = []
-    for (method, k, _), members in alike.items():
-        if len({str(run.seed) for run in members}) < 2:
-            continue
-        pairs = [adjusted_rand(a.labels, b.labels) for a, b in combinations(members[:12], 2)]
-        shared = {run.name.removesuffix(f" s{run.seed}") for run in members}
-        name = shared.pop() if len(shared) == 1 else method
-        names = tuple(run.name for run in members)
-        found.append(Stability(name, k, names, float(np.mean(pairs)), float(np.min(pairs))))
-    return sorted(found, key=lambda s: -s.agreement)
+_STANDING = {
+    "score": "score of the verdict",
+    "ICL": "−ICL",
+    "mean rank": "runs ranked behind it, on average",
+}
 
 
 def standing_of(comparison: Comparison) -> "pd.Series[float]":
     """Return one number for each run, larger for the better, and what it is called."""
-    if len(comparison.evaluations) == 1:
-        (index,) = comparison.evaluations
-        return comparison.ranking(index)["ace"].rename(f"{INDICES[index].title} score")
-    behind = len(comparison.runs) - comparison.consensus()["mean_rank"]
-    return behind.rename("runs ranked behind it, on average")
+    return comparison.judge.scores.rename(_STANDING[comparison.judge.heading])
 
 
 def rank_table(comparison: Comparison, index: str) -> pd.DataFrame:

@@ -25,7 +25,7 @@ from kindset.runs._matching import (
 )
 from kindset.runs._models import can_store
 from kindset.runs._names import distinct_names
-from kindset.runs._run import RUN_FILE, Run
+from kindset.runs._run import RUN_FILE, STABILITY, Run
 from kindset.runs._sharing import SharedSpaces
 from kindset.runs._source import Source, data_source, file_source, hash_ids
 
@@ -33,6 +33,7 @@ __all__ = [
     "BORDERLINE",
     "KINDS",
     "RUN_FILE",
+    "STABILITY",
     "TYPICAL",
     "FeatureCluster",
     "FeatureDetails",

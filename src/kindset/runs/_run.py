@@ -28,6 +28,8 @@ from kindset.runs._source import Source, read_source
 FORMAT = "kindset-run"
 VERSION = 1
 RUN_FILE = "run.json"
+STABILITY = "stability"
+"""The name in `Run.metrics` of the agreement of refits on resampled data."""
 _EXHIBITS = "exhibits.npz"
 
 _PACKAGES = ("kindset", "numpy", "scipy", "scikit-learn", "numba", "pandas", "torch")

@@ -3,12 +3,12 @@
 from kindset.workbench._assigning import assign
 from kindset.workbench._dataset import Dataset
 from kindset.workbench._embeddings import EMBEDDINGS
-from kindset.workbench._figures import save_figure
 from kindset.workbench._methods import METHODS, Method, get_method
 from kindset.workbench._outcome import Execution, Outcome
 from kindset.workbench._reading import ARRAYS, FOLDERS, read_data
 from kindset.workbench._running import cluster, make_single, sweep
 from kindset.workbench._settings import AUTO, Setting, grid
+from kindset.workbench._stability import Stability, stability
 from kindset.workbench._sweep import Job, check_single_output, is_sweep
 from kindset.workbench._tables import Codebook
 
@@ -25,6 +25,7 @@ __all__ = [
     "Method",
     "Outcome",
     "Setting",
+    "Stability",
     "assign",
     "check_single_output",
     "cluster",
@@ -33,6 +34,6 @@ __all__ = [
     "is_sweep",
     "make_single",
     "read_data",
-    "save_figure",
+    "stability",
     "sweep",
 ]

@@ -2,7 +2,7 @@
 
 import hashlib
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -97,6 +97,25 @@ class Dataset:
     def __repr__(self) -> str:
         shape = " × ".join(str(n) for n in self.content.shape)
         return f"Dataset({self.name!r}, {self.kind}, {shape})"
+
+    def take(self, rows: NDArray[np.intp]) -> "Dataset":
+        """Return some of the samples, with all that is known about them."""
+
+        def some(column: "pd.Series[Any] | None") -> "pd.Series[Any] | None":
+            return None if column is None else column.iloc[rows].reset_index(drop=True)
+
+        if isinstance(self.content, pd.DataFrame):
+            content: Any = self.content.iloc[rows].reset_index(drop=True)
+        else:
+            content = self.content[rows]
+        return replace(
+            self,
+            content=content,
+            ids=self.ids.iloc[rows].reset_index(drop=True),
+            labels=some(self.labels),
+            weights=some(self.weights),
+            _rows={},
+        )
 
     @property
     def kind(self) -> Kind:

@@ -10,19 +10,32 @@ import numpy as np
 import pandas as pd
 
 from kindset._files import write_csv, write_text
+from kindset._plotting import save_figure
 from kindset.evaluation import KNOWN_MEASURES, known_measures
 from kindset.runs import Run
 from kindset.workbench._dataset import Dataset
-from kindset.workbench._figures import save_figure
 
 
 @dataclass(frozen=True)
 class Execution:
-    """What does not decide a result: threads, progress, and the command that asked for it."""
+    """What does not decide a result.
+
+    Attributes
+    ----------
+    n_jobs : int
+        Number of threads.
+    verbose : bool
+        Whether to show progress.
+    command : list of str or None
+        The command that asked for it.
+    n_resamples : int
+        Refits on parts of the samples, to measure how far the result is stable; 0 for none.
+    """
 
     n_jobs: int = 1
     verbose: bool = False
     command: list[str] | None = None
+    n_resamples: int = 0
 
 
 @dataclass(frozen=True)

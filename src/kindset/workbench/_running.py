@@ -30,6 +30,7 @@ def cluster(
     parameters: Mapping[str, Any] | None = None,
     out: str | os.PathLike[str] | None = None,
     force: bool = False,
+    n_resamples: int = 0,
     n_jobs: int = 1,
     verbose: bool = False,
 ) -> Run:
@@ -55,6 +56,8 @@ def cluster(
         Write the run, its tables and its figures to this folder.
     force : bool, default=False
         Whether to replace an earlier run there.
+    n_resamples : int, default=0
+        Refit on so many parts of the samples, and note how far the groups agree; see `stability`.
     n_jobs : int, default=1
         Number of threads.
     verbose : bool, default=False
@@ -76,7 +79,7 @@ def cluster(
     setting = Setting(method, k, seed, embedding, dict(parameters or {}), scale, criterion)
     dataset = data if isinstance(data, Dataset) else read_data(data)
     setting.check(dataset)
-    job = Job(dataset, setting, Execution(n_jobs, verbose))
+    job = Job(dataset, setting, Execution(n_jobs, verbose, n_resamples=n_resamples))
     if out is None:
         return job.make(None).run
     return make_single(job, Path(out), force=force).run
@@ -104,6 +107,7 @@ def sweep(
     out: str | os.PathLike[str] | None = None,
     *,
     force: bool = False,
+    n_resamples: int = 0,
     n_jobs: int = 1,
     verbose: bool = False,
     command: list[str] | None = None,
@@ -120,6 +124,9 @@ def sweep(
     force : bool, default=False
         Whether to make runs again that are there. Runs of other data are then removed as soon as
         the first new run is written.
+    n_resamples : int, default=0
+        Refit each on so many parts of the samples, and note how far the groups agree. Runs that
+        are there already are not refitted.
     n_jobs : int, default=1
         Number of threads of each run.
     verbose : bool, default=False
@@ -154,7 +161,7 @@ def sweep(
         raise InputError("there is no setting to make a run of.", parameter="settings")
     for setting in wanted:
         setting.check(dataset)
-    execution = Execution(n_jobs, verbose, command)
+    execution = Execution(n_jobs, verbose, command, n_resamples)
     jobs = [Job(dataset, setting, execution) for setting in wanted]
     if out is None:
         return _make_in_memory(jobs)

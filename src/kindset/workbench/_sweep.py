@@ -6,18 +6,19 @@ import shutil
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kindset._files import check_output_folder, is_ours, output_folder, write_text
 from kindset._reading import read_json
 from kindset._version import __version__
 from kindset.exceptions import InputError, Interrupted
-from kindset.runs import RUN_FILE, Fingerprint, Run, SharedSpaces
+from kindset.runs import RUN_FILE, STABILITY, Fingerprint, Run, SharedSpaces
 from kindset.workbench._dataset import Dataset
 from kindset.workbench._kinds import cluster_once
 from kindset.workbench._outcome import Execution, Outcome
 from kindset.workbench._settings import Setting
+from kindset.workbench._stability import stability
 from kindset.workbench._working import ENDING, WorkingFolder
 
 MARKER = "sweep.json"
@@ -87,8 +88,25 @@ class Job:
 
     def make(self, work: WorkingFolder | None) -> Outcome:
         """Make the run, or resume it."""
-        return cluster_once(
+        outcome = cluster_once(
             self.data, self.setting, self.execution, None if work is None else work.path
+        )
+        return self._measured(outcome) if self.execution.n_resamples else outcome
+
+    def _measured(self, outcome: Outcome) -> Outcome:
+        """Write down how far refits on parts of the samples agree."""
+        found = stability(
+            self.data,
+            self.setting,
+            n_resamples=self.execution.n_resamples,
+            n_jobs=self.execution.n_jobs,
+            random_state=self.setting.seed,
+        )
+        metrics = {**outcome.run.metrics, STABILITY: found.agreement}
+        return replace(
+            outcome,
+            run=replace(outcome.run, metrics=metrics),
+            summary=f"{outcome.summary}\n\n{found.sentence}",
         )
 
 
