@@ -182,6 +182,14 @@ def test_wrong_settings_name_their_parameter(table, arguments, parameter, messag
     assert "--" not in str(refused.value)
 
 
+@pytest.mark.parametrize("setting", [{"metod": "kmeans"}, {}, "kmeans", 3])
+def test_settings_that_are_none(table, setting):
+    data = read_data(table, columns=list("abcd"))
+    with pytest.raises(InputError, match="a method and other fields") as refused:
+        sweep(data, [setting])
+    assert refused.value.parameter == "settings"
+
+
 def test_in_memory_tables_are_read_like_files(table, tmp_path):
     table.to_csv(tmp_path / "t.csv", index=False)
     options = {"ids": "who", "labels": "kind", "weights": "w"}
