@@ -11,7 +11,7 @@ import pytest
 
 from kindset.cli import _demo
 from kindset.runs import Run, load_runs
-from kindset.workbench import Setting
+from kindset.workbench import Setting, _methods
 
 
 @pytest.fixture
@@ -38,6 +38,18 @@ def test_from_survey_and_digits_to_a_page(kindset, folder, small):
     assert code == 0
     assert out.count("there already") == 5
     assert page.read_text() == text
+
+
+def test_without_the_extra_for_images(kindset, folder, small, monkeypatch):
+    """Those methods are left out with a note, and the page is written all the same."""
+    monkeypatch.setattr(_demo, "SETTINGS", [*_demo.SETTINGS, Setting("dti-kmeans", 10)])
+    absent = ("torch", "safetensors")
+    monkeypatch.setattr(_methods, "find_spec", lambda name: None if name in absent else True)
+    code, out, err = kindset("demo")
+    assert code == 0, err
+    assert "`kindset[images]` is not installed: dti-kmeans." in out
+    assert len(load_runs([folder / "demo-output"])) == 5
+    assert (folder / "demo-output" / "report.html").exists()
 
 
 def test_never_over_something_else(kindset, folder, small):

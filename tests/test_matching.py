@@ -92,7 +92,7 @@ def test_different_samples_unless_a_user_states_otherwise(a, b, message):
     with pytest.raises(InputError, match=message) as error:
         check_same_data([a, b])
     assert error.value.parameter == "same_rows"
-    assert "same_rows=True" in str(error.value)
+    assert "`same_rows`" in str(error.value)
     assert len(group_runs([a, b])) == 2
     check_same_data([a, b], same_rows=True)
     assert len(group_runs([a, b], same_rows=True)) == 1

@@ -455,6 +455,28 @@ def test_tables_that_expand_too_far(tmp_path, monkeypatch):
     assert "expands to 8 MB, more than the limit of 1 MB" in refused(read_parquet, path)
 
 
+def test_texts_that_repeat(tmp_path, monkeypatch):
+    """A text that repeats is in the file only once, and no size in it tells how often."""
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "a.parquet"
+    table = pd.DataFrame({"a": [None, *["text " * 100] * 2000], "b": "x"})
+    for kinds in ({}, {"a": "category"}):
+        table.astype(kinds).to_parquet(path)
+        assert read_parquet(path)["a"].tolist() == table["a"].tolist()
+        with monkeypatch.context() as limited:
+            limited.setitem(_reading.LIMITS, "expanded", 100_000)
+            limited.setattr(pd, "read_parquet", lambda _: pytest.fail("read before it is refused"))
+            assert "expands to 1 MB" in refused(read_parquet, path)
+
+
+def test_lists_in_tables(tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "a.parquet"
+    pd.DataFrame({"a": [[0] * 200_000]}).to_parquet(path)
+    monkeypatch.setitem(_reading.LIMITS, "expanded", 1_000_000)
+    assert "expands to 1.6 MB" in refused(read_parquet, path)
+
+
 @pytest.mark.usefixtures("small_limits")
 def test_tables_with_long_texts(tmp_path):
     pytest.importorskip("pyarrow")

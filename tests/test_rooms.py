@@ -12,7 +12,11 @@ import kindset
 
 PACKAGE = Path(kindset.__file__).parent
 ROOMS = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
-LIBRARY = sorted(path for path in PACKAGE.rglob("*.py") if "cli" not in path.parts)
+CODE = sorted(PACKAGE.rglob("*.py"))
+LIBRARY = [path for path in CODE if path.relative_to(PACKAGE).parts[0] != "cli"]
+
+# What `import_module` may be given, perhaps with a class.
+NAMED_MODULE = re.compile(r"(kindset(?:\.\w+)+)(?::\w+)?")
 
 MAY_IMPORT = {
     "ordinal": set(),
@@ -29,13 +33,19 @@ MAY_IMPORT = {
 
 
 def imports(path):
-    """Return the modules that a file imports, wherever the import stands."""
+    """Return the modules that a file imports, wherever the import stands, or names in a text."""
     found = set()
+    here = ["kindset", *path.relative_to(PACKAGE).parts]
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found |= {node.module, *(f"{node.module}.{name.name}" for name in node.names)}
+        if isinstance(node, ast.ImportFrom):
+            above = here[: -node.level] if node.level else []
+            module = ".".join([*above, *([node.module] if node.module else [])])
+            found |= {module, *(f"{module}.{name.name}" for name in node.names)}
         elif isinstance(node, ast.Import):
             found |= {name.name for name in node.names}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            named = NAMED_MODULE.fullmatch(node.value)
+            found |= {named[1]} if named else set()
     return found
 
 
@@ -50,8 +60,36 @@ def rooms_of(path):
 
 @pytest.mark.parametrize("room", sorted(MAY_IMPORT))
 def test_arrows_never_point_back(room):
-    used = {other for path in (PACKAGE / room).rglob("*.py") for other, _ in rooms_of(path)}
+    files = list((PACKAGE / room).rglob("*.py"))
+    assert files
+    used = {other for path in files for other, _ in rooms_of(path)}
     assert used <= MAY_IMPORT[room]
+
+
+def test_what_all_rooms_share_knows_none_of_them():
+    shared = [path for path in PACKAGE.glob("_*.py") if not path.name.startswith("__")]
+    assert shared
+    assert {room for path in shared for room, _ in rooms_of(path)} == set()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from kindset.runs._run import Run",
+        "from kindset.runs import _run",
+        "import kindset.runs._run",
+        "from ..runs._run import Run",
+        "from ..runs import _run",
+        "import_module('kindset.runs._run')",
+        "def f():\n    from kindset.runs._run import Run",
+    ],
+)
+def test_every_way_to_import_is_seen(monkeypatch, tmp_path, line):
+    monkeypatch.setattr(sys.modules[__name__], "PACKAGE", tmp_path)
+    (tmp_path / "report").mkdir()
+    path = tmp_path / "report" / "_page.py"
+    path.write_text(line)
+    assert ("runs", "_run") in set(rooms_of(path))
 
 
 def test_every_room_is_in_the_table():
@@ -61,22 +99,40 @@ def test_every_room_is_in_the_table():
 def test_no_room_imports_private_modules_of_another():
     private = [
         f"{path.relative_to(PACKAGE)}: {room}.{module}"
-        for path in PACKAGE.rglob("*.py")
-        if path.parent != PACKAGE
+        for path in CODE
         for room, module in rooms_of(path)
         if module.startswith("_")
     ]
     assert private == []
 
 
+# Not the variables of a style sheet, `--ink: black` and `var(--ink)`.
+OPTION = re.compile(r"(?<![\w-])(?<!var\()(?:--(?:[a-z][a-z-]+|(?<= --)$)|-[kop](?= ))(?![\w:-]*:)")
+
+
+def texts(path):
+    """Return the texts of a module with their documentation, or the whole of another file."""
+    if path.suffix != ".py":
+        return [path.read_text()]
+    constants = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Constant)]
+    return [node.value for node in constants if isinstance(node.value, str)]
+
+
 def test_the_library_names_no_option():
-    options = re.compile(r"(?<![\w-])--[a-z][a-z-]+(?![\w:-]*:)")
-    named = []
-    for path in LIBRARY:
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                named += [f"{path.name}: {found}" for found in options.findall(node.value)]
+    pages = sorted((PACKAGE / "report" / "templates").glob("*.html"))
+    assert pages
+    named = [
+        f"{path.name}: {found}"
+        for path in [*LIBRARY, *pages]
+        for text in texts(path)
+        for found in OPTION.findall(text)
+    ]
     assert named == []
+
+
+@pytest.mark.parametrize("text", ["another --out.", "with -k 4", "(see --same-rows)", "use --"])
+def test_every_option_is_seen(text):
+    assert OPTION.search(text)
 
 
 def test_the_command_line_is_only_a_front_door():

@@ -92,7 +92,9 @@ def _at_least(minimum: int) -> str:
     return f"at least {minimum} {'is' if minimum == 1 else 'are'}"
 
 
-def check_range(X: NDArray[np.floating], name: str = "X", *, spread: bool = True) -> None:
+def check_range(
+    X: NDArray[np.floating], name: str = "X", *, spread: bool = True, first: int = 0
+) -> None:
     """Refuse finite numbers whose squares are too large or too small to compute with.
 
     The limits leave room for sums of many squares: 1e150 and 1e-150 for numbers of 64 bits, 1e15
@@ -106,6 +108,8 @@ def check_range(X: NDArray[np.floating], name: str = "X", *, spread: bool = True
         How messages call them.
     spread : bool, default=True
         Whether to refuse samples that differ, but all by too little.
+    first : int, default=0
+        How messages number the first row and the first column.
 
     Examples
     --------
@@ -122,7 +126,7 @@ def check_range(X: NDArray[np.floating], name: str = "X", *, spread: bool = True
     if max(-low.min(), high.max()) > most:
         row, column = divmod(int((np.abs(X) > most).argmax()), X.shape[1])
         raise InputError(
-            f"{name} holds {X[row, column]:.3g} in row {row}, column {column}; "
+            f"{name} holds {X[row, column]:.3g} in row {row + first}, column {column + first}; "
             f"rescale it to numbers up to {most:g}."
         )
     widest = float((high - low).max())

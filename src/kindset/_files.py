@@ -24,8 +24,11 @@ MARKERS = {"run.json": "format", "compare.json": "rankings", "sweep.json": "kind
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file in one step; a crash leaves the old one whole."""
-    write_bytes(path, text.encode("utf-8"))
+    """Write a text file in one step; a crash leaves the old one whole.
+
+    Bytes of a file's name that are no text are written as escapes, which JSON reads back.
+    """
+    write_bytes(path, text.encode("utf-8", "backslashreplace"))
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -95,7 +98,18 @@ def check_output_file(path: Path, *, force: bool) -> None:
 
 def _named(error: OSError, path: Path) -> OSError:
     """Return an error that names the file a user asked for, not the one beside it."""
-    return OSError(error.errno or errno.EIO, error.strerror or str(error), str(path))
+    # numpy only counts the bytes that it could not write.
+    words = error.strerror or "not all of it could be written; the disk may be full"
+    return OSError(error.errno or errno.EIO, words, str(path))
+
+
+@contextmanager
+def named_errors(path: Path) -> Iterator[None]:
+    """Let errors of what writes a file name it, where that does not."""
+    try:
+        yield
+    except OSError as error:
+        raise error if error.filename else _named(error, path) from error
 
 
 def check_output_folder(path: Path, *, force: bool) -> None:

@@ -4,6 +4,8 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kindset._files import named_errors
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -38,6 +40,8 @@ def save_figure(figure: Any, stem: Path) -> None:
     with warnings.catch_warnings():
         # A script that the figures' font lacks shows as boxes; the tables have the words.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        figure.savefig(stem.with_name(f"{stem.name}.png"), dpi=150)
-        figure.savefig(stem.with_name(f"{stem.name}.svg"))
+        for ending, options in (("png", {"dpi": 150}), ("svg", {})):
+            path = stem.with_name(f"{stem.name}.{ending}")
+            with named_errors(path):
+                figure.savefig(path, **options)
     plt.close(figure)

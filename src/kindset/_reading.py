@@ -31,7 +31,7 @@ FACTOR = "KINDSET_LIMIT_FACTOR"
 LIMITS = {
     "JSON": 2**28,  # bytes of the file: the labels of 10 million rows take about 40 MB
     "TOML": 2**24,  # bytes of the file
-    "expanded": 2**30,  # bytes that any compressed file may expand to
+    "expanded": 2**28,  # bytes that any compressed file may expand to; a table takes more to read
     "ratio": 100,  # how many times its own size a compressed file may expand to beyond that
 }
 """The most that a file may declare. A plain npy file has no limit: it holds what it declares."""

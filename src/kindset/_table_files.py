@@ -74,15 +74,47 @@ def read_parquet(path: Path) -> pd.DataFrame:
     """
     parquet = load_package("pyarrow.parquet", "reading Parquet")
     with readable(path, "Parquet"), open_regular(path) as file:
-        metadata = parquet.ParquetFile(file).metadata
-        groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-        packed = sum(group.total_byte_size for group in groups)
-        rows = max(metadata.num_rows, sum(group.num_rows for group in groups))
-        # Repeated values are packed further than the sizes tell.
-        values = rows * max(metadata.num_columns, 1) * VALUE
-        check_expansion(path, max(packed, values), size_of(file))
+        size = size_of(file)
+        check_expansion(path, _declared_size(parquet.ParquetFile(file).metadata), size)
+        for length in _lengths_of_texts(file):
+            check_expansion(path, length, size)
         file.seek(0)
         return pd.read_parquet(file)
+
+
+def _declared_size(metadata: Any) -> int:
+    """Return the bytes that the values of a Parquet file take, going by its metadata."""
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    packed = sum(group.total_byte_size for group in groups)
+    rows = max(metadata.num_rows, sum(group.num_rows for group in groups))
+    held = sum(group.column(i).num_values for group in groups for i in range(group.num_columns))
+    # Repeated values are packed further than the sizes tell: a value takes some bytes in memory.
+    return int(max(packed, VALUE * max(rows * max(metadata.num_columns, 1), held)))
+
+
+def _lengths_of_texts(file: BinaryIO) -> Iterator[int]:
+    """Yield how long the texts of a Parquet file are, added up batch by batch.
+
+    A text that repeats stands only once in the file, so that no size in it tells. It is unpacked
+    only once here too.
+    """
+    import pyarrow.compute as pc
+    from pyarrow.parquet import ParquetFile
+
+    file.seek(0)
+    schema = ParquetFile(file).schema
+    leaves = [schema.column(i) for i in range(len(schema.names))]
+    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+    if not texts:
+        return
+    file.seek(0)
+    total = 0
+    for batch in ParquetFile(file, read_dictionary=texts).iter_batches(columns=texts):
+        for column in batch.columns:
+            if hasattr(column, "dictionary"):
+                lengths = pc.binary_length(column.dictionary)
+                total += pc.sum(lengths.take(column.indices)).as_py() or 0
+        yield total
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ def test_checkpoints_have_a_folder_for_each_number(shapes, tmp_path):
     assert len(list(tmp_path.iterdir())) == 3
     again = select_n_clusters(shapes[0], [2, 3, 4], estimator=estimator)
     np.testing.assert_array_equal(again.path, selection.path)
+    assert "The loss bends most" in selection._repr_html_()
 
 
 @pytest.mark.parametrize(("last", "kept"), [(2, [2]), (5, [2, 3, 4])])

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from functools import partial
 
 import numpy as np
@@ -121,6 +122,12 @@ def test_progress_moves_with_every_stage(shapes):
     trainer.run([Progress(notes.append)])
     assert [note.split(":")[0] for note in notes] == [one.name for one in trainer.recipe.stages]
     assert notes[-1] == f"refine: loss {trainer.history.loss[-1].min():.5f}"
+
+
+def test_progress_is_counted_in_stages(shapes, capsys):
+    DTIKMeans(3, transforms=(), n_init=1, max_epochs=2, random_state=0, verbose=1).fit(shapes[0])
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert re.match(r"Training stages \(3 clusters\): (\d+)/\1, \d+ s ", line)
 
 
 def test_several_callbacks_are_one():

@@ -51,7 +51,7 @@ def _not_called() -> None:
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"kindset {__version__}")
+        sys.stdout.write(f"kindset {__version__}\n")
         raise typer.Exit
 
 
@@ -86,6 +86,7 @@ def run() -> None:
 def _run(*, debug: bool) -> int:
     try:
         code = build_app(sys.argv[1:])(standalone_mode=False)
+        sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except KeyboardInterrupt as interrupt:
         return _fail(str(interrupt) or "interrupted before anything was finished.", 130)

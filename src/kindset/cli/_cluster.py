@@ -8,10 +8,11 @@ from typing import Any
 
 import typer
 
+from kindset._shown import shown
 from kindset.cli import _cluster_options as own
 from kindset.cli import _options as common
 from kindset.cli._ranking import show_notes, show_verdict
-from kindset.cli._terminal import echo, logged_lines
+from kindset.cli._terminal import echo, echo_data, logged_lines
 from kindset.comparison import compare_runs
 from kindset.exceptions import InputError
 from kindset.runs import Run, load_runs
@@ -125,9 +126,9 @@ def _cluster_once(job: Job, folder: Path, force: bool, as_json: bool) -> None:
     outcome = make_single(job, folder, force=force)
     run = outcome.run
     if as_json:
-        echo(json.dumps({**facts([run]), "out": str(folder)}))
+        echo_data(json.dumps({**facts([run]), "out": str(folder)}))
     else:
-        echo(f"\n{outcome.summary}\n\nWritten to {folder}/")
+        echo(f"\n{outcome.summary}\n\nWritten to {shown(folder)}/")
     if outcome.interrupted:
         raise typer.Exit(130)
 
@@ -152,12 +153,13 @@ def _cluster_many(
     )
     written = folder / settings[0].folder if len(settings) == 1 else folder
     if as_json:
-        echo(json.dumps({**facts(runs), "out": str(written)}))
+        echo_data(json.dumps({**facts(runs), "out": str(written)}))
     elif len(runs) == 1:
-        echo(f"\n{(written / 'summary.txt').read_text(encoding='utf-8')}\nWritten to {written}/")
+        summary = (written / "summary.txt").read_text(encoding="utf-8")
+        echo(f"\n{summary}\nWritten to {shown(written)}/")
     else:
         _rank(load_runs([folder]), data, execution.n_jobs)
-        echo(f"Written to {folder}/; look closer: kindset report {folder}")
+        echo(f"Written to {shown(folder)}/; look closer: kindset report {shown(folder)}")
 
 
 def _rank(runs: Sequence[Run], data: Dataset, n_jobs: int) -> None:

@@ -1,12 +1,12 @@
 """The options of `kindset cluster` that no other command has, and whether they fit its data."""
 
 import json
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from kindset._reading import read_toml
 from kindset.exceptions import InputError
 from kindset.workbench import ARRAYS, METHODS, TABLES, get_method
 
@@ -21,11 +21,9 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
     if path is None:
         return None
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = read_toml(path)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is not a valid TOML file: {error}.") from error
     known = {
         name: parameter.name
         for parameter in context.command.params

@@ -1,5 +1,6 @@
 """Options that several commands share, and how their values are read."""
 
+import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ from kindset.evaluation import INDICES
 from kindset.exceptions import InputError
 
 _MAX_NUMBERS = 1000
+_WHOLE = re.compile(r"\s*[0-9]{1,9}\s*")
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
@@ -116,7 +118,7 @@ def read_range(text: str) -> list[int]:
     """Read a number of clusters, "4", or a range of them, "2:8" or "4:16:2", ends included."""
     parts = text.split(":")
     numbers = range(0)
-    if 1 <= len(parts) <= 3 and all(part.strip().isdigit() for part in parts):
+    if 1 <= len(parts) <= 3 and all(_WHOLE.fullmatch(part) for part in parts):
         low, high, step = int(parts[0]), int(parts[min(1, len(parts) - 1)]), 1
         step = int(parts[2]) if len(parts) == 3 else step
         numbers = range(low, high + 1, step) if step else range(0)
@@ -154,7 +156,7 @@ def read_parameters(texts: Sequence[str], transforms: str | None = None) -> dict
             raise InputError(f"--param takes name=value, such as n_init=20, not {text!r}.")
         try:
             found[name.strip()] = tomllib.loads(f"value = {value}")["value"]
-        except (tomllib.TOMLDecodeError, RecursionError):
+        except (ValueError, RecursionError):  # no TOML, or a number of thousands of digits
             found[name.strip()] = {"None": None, "True": True, "False": False}.get(value, value)
     if transforms is not None:
         found["transforms"] = "auto" if transforms == "auto" else read_names(transforms)

@@ -8,10 +8,10 @@ import pandas as pd
 import typer
 
 from kindset._excel import check_table_file, write_table
-from kindset._files import check_output_file
-from kindset._shown import counted
+from kindset._files import check_output_file, csv_text
+from kindset._shown import counted, shown
 from kindset.cli import _options as common
-from kindset.cli._terminal import echo
+from kindset.cli._terminal import echo, echo_data
 from kindset.workbench import assign
 
 
@@ -51,11 +51,11 @@ def predict(
     if out is not None:
         write_table(out, result, name="Memberships")
     if as_json:
-        echo(json.dumps(_facts(result, out)))
+        echo_data(json.dumps(_facts(result, out)))
     elif out is None:
-        echo(result.to_csv(index=False, float_format="%.6f").rstrip("\n"))
+        echo_data(csv_text(result, float_format="%.6f").rstrip("\n"))
     else:
-        echo(f"{counted(len(result), 'row')} written to {out}")
+        echo(f"{counted(len(result), 'row')} written to {shown(out)}")
 
 
 def _facts(result: pd.DataFrame, out: Path | None) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kindset._files import check_output_file
+from kindset._files import check_output_file, shown
 from kindset.cli._options import (
     Bootstrap,
     Debug,
@@ -24,7 +24,7 @@ from kindset.cli._options import (
     Truth,
     read_indices,
 )
-from kindset.cli._terminal import echo
+from kindset.cli._terminal import echo, echo_data
 from kindset.comparison import DEFAULT_NOISE
 from kindset.report import write_report
 from kindset.runs import align_labels, load_runs, name_only_survey, read_labels
@@ -80,7 +80,7 @@ def report(
     )
     size = out.stat().st_size
     if as_json:
-        echo(json.dumps({"report": str(out), "runs": len(loaded), "bytes": size}))
+        echo_data(json.dumps({"report": str(out), "runs": len(loaded), "bytes": size}))
         return
     echo(f"{len(loaded)} run{'s' if len(loaded) > 1 else ''}, {size / 1e6:.1f} MB")
-    echo(f"Report: {out}")
+    echo(f"Report: {shown(out)}")

@@ -4,11 +4,11 @@ import logging
 import os
 import re
 import sys
-import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from kindset._shown import shown as shown
 from kindset.exceptions import Interrupted
 
 OPTIONS = {
@@ -38,18 +38,13 @@ def explained(error: Any) -> str:
     return sentence if option is None or option in sentence else f"{option}: {sentence}"
 
 
-def shown(text: str) -> str:
+def lines_of(text: str) -> str:
     """Escape what a terminal would obey; lines stay lines."""
-    return "".join(
-        letter
-        if letter in "\n\t" or unicodedata.category(letter) not in ("Cc", "Cs", "Cf")
-        else letter.encode("unicode_escape", "surrogatepass").decode("ascii")
-        for letter in text
-    )
+    return "\n".join(map(shown, text.split("\n")))
 
 
 def say(sentence: str, *, mark: str, style: str) -> None:
-    """Print one sentence on standard error behind a mark."""
+    """Print one sentence on standard error behind a mark, on one line."""
     from rich.console import Console
     from rich.markup import escape
 
@@ -58,10 +53,16 @@ def say(sentence: str, *, mark: str, style: str) -> None:
 
 
 def echo(text: str, *, err: bool = False) -> None:
-    """Print plain text."""
+    """Print words."""
     stream = sys.stderr if err else sys.stdout
-    stream.write(shown(as_options(text)) + "\n")
+    stream.write(lines_of(as_options(text)) + "\n")
     stream.flush()
+
+
+def echo_data(text: str) -> None:
+    """Print JSON or CSV as it is; only a terminal gets it with escapes."""
+    sys.stdout.write((lines_of(text) if sys.stdout.isatty() else text) + "\n")
+    sys.stdout.flush()
 
 
 class _Lines(logging.Handler):
@@ -72,7 +73,7 @@ class _Lines(logging.Handler):
         self._err = err
 
     def emit(self, record: logging.LogRecord) -> None:
-        echo(record.getMessage(), err=self._err)
+        echo(shown(record.getMessage()), err=self._err)
 
 
 @contextmanager
@@ -97,41 +98,58 @@ def logged_lines(*, err: bool = True) -> Iterator[None]:
 
 
 class _Pipe:
-    """A stream whose reader may go away (`kindset … | head`): that is no error."""
+    """A stream whose reader may go away (`kindset … | head`): that is no error.
 
-    def __init__(self, stream: Any) -> None:
+    Any other failure, such as a full disk, is one if the stream has a name to tell.
+    """
+
+    def __init__(self, stream: Any, name: str | None = None) -> None:
         self._stream = stream
+        self._name = name
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
         """Write, if anybody still reads."""
-        try:
-            return int(self._stream.write(text))
-        except BrokenPipeError:
-            self._to_nobody()
-            return len(text)
+        with self._watched():
+            self._stream.write(text)
+        return len(text)
 
     def flush(self) -> None:
         """Flush, if anybody still reads."""
-        try:
+        with self._watched():
             self._stream.flush()
-        except BrokenPipeError:
-            self._to_nobody()
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            self._to_nobody()  # what is left is not tried again when Python ends
+            if self._name is not None and not isinstance(error, BrokenPipeError):
+                raise OSError(error.errno, error.strerror, self._name) from error
 
     def _to_nobody(self) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+
+
+def _opened(stream: Any) -> Any:
+    """Return a stream to write to: one that was closed before we began is None."""
+    if stream is not None:
+        return stream
+    return os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
 
 
 @contextmanager
 def patient_streams() -> Iterator[None]:
     """Let output end early, and show what an old terminal cannot as escapes."""
     before = sys.stdout, sys.stderr
-    for stream in before:
-        if hasattr(stream, "reconfigure") and "utf" not in (stream.encoding or "").lower():
+    out, err = map(_opened, before)
+    for stream in (out, err):
+        if hasattr(stream, "reconfigure"):  # not where tests put another stream
             stream.reconfigure(errors="backslashreplace")
-    sys.stdout, sys.stderr = _Pipe(sys.stdout), _Pipe(sys.stderr)
+    sys.stdout, sys.stderr = _Pipe(out, "standard output"), _Pipe(err)
     try:
         yield
         sys.stdout.flush()

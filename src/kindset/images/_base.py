@@ -238,7 +238,7 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         problem = make_problem(self, images)
         groups = make_groups(self, problem)
         total = sum(len(group.recipe.stages) for group in groups)
-        title = f"{self.n_clusters} clusters"
+        title = f"Training stages ({self.n_clusters} clusters)"
         with progress_bar(title, total, enabled=bool(self.verbose)) as advance:
             outcomes, self.interrupted_ = train_groups(
                 problem, groups, n_jobs=self.n_jobs, advance=advance

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
+from kindset._notebook import html_table
 from kindset.exceptions import InputError
 from kindset.images._estimators import DTIGaussianMixture, DTIKMeans
 
@@ -46,6 +47,10 @@ class ClusterSelection:
 
     def __str__(self) -> str:
         return f"The loss bends most at {self.n_clusters} clusters."
+
+    def _repr_html_(self) -> str:
+        """Show the path in a notebook, the suggested number in bold."""
+        return html_table(str(self), self.path, chosen=self.n_clusters)
 
 
 def select_n_clusters(

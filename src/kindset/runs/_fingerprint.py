@@ -2,10 +2,12 @@
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+
+from kindset._checked import listed, record, text, whole
 
 
 @dataclass(frozen=True)
@@ -15,6 +17,14 @@ class Fingerprint:
     shape: tuple[int, ...]
     dtype: str
     sha256: str
+
+    @classmethod
+    def from_dict(cls, value: Any) -> Self:
+        """Check and read plain values, as JSON holds them."""
+        fields = record(value, "data")
+        shape = listed(fields.get("shape"), "data shape", whole)
+        dtype = text(fields.get("dtype"), "data dtype")
+        return cls(tuple(shape), dtype, text(fields.get("sha256"), "data sha256"))
 
     def differs_from(self, other: "Fingerprint") -> str | None:
         """Say in words how two data sets differ; None if they do not."""

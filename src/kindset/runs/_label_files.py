@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from kindset._arrays import as_label_array
 from kindset._files import csv_separator
-from kindset._reading import read_archive, read_array, regular_file
+from kindset._reading import read_archive, read_array, reason, regular_file
+from kindset._shown import shown
 from kindset.exceptions import InputError
 from kindset.runs._source import as_ids
 
@@ -118,9 +119,10 @@ def _read_text_table(path: Path) -> pd.DataFrame:
             skip_blank_lines=False,
             encoding="utf-8-sig",
         )
+    except InputError:
+        raise
     except (ValueError, OSError) as error:
-        reason = str(error).strip().rstrip(".")
-        raise InputError(f"{path} is not a readable CSV table: {reason}.") from error
+        raise InputError(f"{shown(path)} is not a readable CSV table: {reason(error)}.") from error
     return table.loc[: table.last_valid_index() if table.shape[1] == 1 else None]
 
 

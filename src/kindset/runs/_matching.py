@@ -15,7 +15,7 @@ _MOST_NAMED = 3
 
 _SAME_ROWS = (
     "if row i is the same sample in all runs whatever they were made from, state it with "
-    "same_rows=True"
+    "`same_rows`"
 )
 
 

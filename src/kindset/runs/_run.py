@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kindset._arrays import as_whole_labels, check_space
-from kindset._files import output_folder, write_text
+from kindset._files import named_errors, output_folder, write_text
 from kindset._reading import read_archive, read_array, read_json
 from kindset._replacing import put_back
 from kindset._shown import counted, shown
@@ -163,11 +163,14 @@ class Run:
 
     def write(self, folder: Path) -> None:
         """Write the run's files into a folder that is being filled; `save` does that and more."""
-        np.save(folder / "labels.npy", self.labels, allow_pickle=False)
-        if self.space is not None:
-            np.save(folder / "space.npy", self.space, allow_pickle=False)
+        arrays = {"labels.npy": self.labels, "space.npy": self.space}
+        for name, array in arrays.items():
+            with named_errors(folder / name):
+                if array is not None:
+                    np.save(folder / name, array, allow_pickle=False)
         if self.exhibits:
-            np.savez_compressed(folder / _EXHIBITS, allow_pickle=False, **self.exhibits)
+            with named_errors(folder / _EXHIBITS):
+                np.savez_compressed(folder / _EXHIBITS, allow_pickle=False, **self.exhibits)
         document = {
             "format": FORMAT,
             "version": VERSION,
@@ -210,9 +213,7 @@ class Run:
             for name, kinds in _KINDS.items():
                 if not isinstance(document[name], kinds):
                     raise KeyError(name)
-            data = document["data"]
-            if data is not None:
-                data = Fingerprint(tuple(data["shape"]), data["dtype"], data["sha256"])
+            data = _read_fingerprint(document["data"], folder)
             source = read_source(document.get("source"))
             space = read_array(folder / "space.npy") if document["has_space"] else None
             exhibits, notes = _read_exhibits(folder, document["exhibits"], strict=strict)
@@ -220,7 +221,7 @@ class Run:
             model = document["model"]
         except (KeyError, TypeError) as error:
             raise InputError(
-                f"the run {folder} is damaged: {error} is missing or wrong."
+                f"the run {shown(folder)} is damaged: {error} is missing or wrong."
             ) from error
         return cls(
             labels=read_array(folder / "labels.npy"),
@@ -248,6 +249,13 @@ _KINDS: dict[str, Any] = {
     "exhibits": list,
     "model": (str, type(None)),
 }
+
+
+def _read_fingerprint(value: Any, folder: Path) -> Fingerprint | None:
+    try:
+        return None if value is None else Fingerprint.from_dict(value)
+    except InputError as error:
+        raise InputError(f"the run {shown(folder)} is damaged: {error}") from error
 
 
 def _read_exhibits(

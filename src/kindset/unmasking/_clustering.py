@@ -17,6 +17,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from kindset._arrays import check_range
+from kindset._centering import far_mean
 from kindset._interrupt import held_interrupts
 from kindset._validation import (
     Choice,
@@ -45,7 +46,6 @@ from kindset.unmasking._cells import (
     nearest,
     vote,
 )
-from kindset.unmasking._centering import far_mean
 from kindset.unmasking._graph import CUTS, cluster_graph
 from kindset.unmasking._merging import MERGINGS, Hierarchy, agglomerate, largest_fall
 from kindset.unmasking._pairs import (

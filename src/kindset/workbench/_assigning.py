@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 from numpy.typing import NDArray
 
+from kindset._arrays import check_range
 from kindset._replacing import put_back
 from kindset._shown import counted
 from kindset.exceptions import InputError
@@ -22,6 +23,9 @@ from kindset.workbench._methods import METHODS
 from kindset.workbench._reading import ReadingOptions, read_with
 from kindset.workbench._scaling import Scaling
 from kindset.workbench._surveys import memberships
+
+_NEEDED = ("kind", "columns", "scaling", "crop", "id_column")
+"""The details of a run that decide how new samples are read."""
 
 
 def assign(
@@ -84,6 +88,8 @@ def assign(
         assert isinstance(found, Run)
         where = f"the run {run if not isinstance(run, Run) else run.name}"
         raise InputError(f"{where} cannot predict: {_why_not(found)}.")
+    if isinstance(found, Run):
+        _check_details(found)
     known = found.about.id_column if isinstance(found, Run) else None
     options = ReadingOptions(
         ids=ids,
@@ -102,6 +108,18 @@ def assign(
             "`missing` is for surveys; this method takes no gaps.", parameter="missing"
         )
     return _assign_samples(found, new_data, options)
+
+
+def _check_details(run: Run) -> None:
+    """Refuse a run that does not say how its samples were read and scaled."""
+    about = run.about
+    damage = [about.damaged[name] for name in _NEEDED if name in about.damaged]
+    if not damage and about.kind == "images" and _takes_rows(run) and about.scaling is None:
+        damage = ["the scaling of its pixels is missing."]
+    if not damage and about.kind == "images" and (run.data is None or len(run.data.shape) < 3):
+        damage = ["the shape of its images is missing."]
+    if damage:
+        raise InputError(f"the run {run.name} is damaged: {damage[0]}")
 
 
 def load_run(path: Path) -> Run | OrdinalMixture:
@@ -208,14 +226,21 @@ def _assign_samples(run: Run, new_data: Any, options: ReadingOptions) -> pd.Data
             f"{_called(new_data)} holds samples of shape {X.shape[1:]}, but the run was made on "
             f"samples of shape {shape}."
         )
+    if X.dtype.kind == "f":
+        check_range(X.reshape(len(X), -1), data.name, spread=False, first=1)
     labels = run.model.predict(_as_trained(data, X, run))
     return pd.DataFrame({str(data.ids.name): data.ids.to_numpy(), "cluster": labels + 1})
 
 
+def _takes_rows(run: Run) -> bool:
+    """Whether the method lays images out as rows of pixels."""
+    method = METHODS.get(run.method)
+    return method is None or method.takes != "images"
+
+
 def _as_trained(data: Dataset, X: NDArray[Any], run: Run) -> Any:
     """Bring new samples to the scale and precision of the old ones."""
-    method = METHODS.get(run.method)
-    if method is not None and method.takes == "images":  # scales images itself
+    if not _takes_rows(run):  # scales images itself
         return X
     stored = run.about.scaling
     scaling = None if stored is None else Scaling(stored.mean, stored.spread)

@@ -18,6 +18,8 @@ from kindset.workbench._types import MANY, ColumnType
 
 _MANY_TEXTS, _FEW_ROWS = 50, 10
 """Texts from which a column looks like one of ids; rows from which that can be told."""
+_LARGEST = 2**53
+"""The largest answer; a float cannot tell larger whole numbers from each other."""
 
 
 def check_levels(name: str, column: "pd.Series[Any]", levels: Sequence[Any], remedy: str) -> None:
@@ -110,7 +112,11 @@ def _check_plain(name: str, column: "pd.Series[Any]", told: ColumnType) -> None:
             _refuse(name, column, texts, "text")
     if told.kind != "ordinal":
         return
+    if column.dtype == object:  # whole numbers that no type of numpy holds
+        huge = column.map(lambda value: isinstance(value, int) and abs(value) > _LARGEST)
+        _refuse(name, column, huge, "a large number")
     numbers = pd.to_numeric(column, errors="coerce")
+    _refuse(name, column, (numbers.abs() > _LARGEST).fillna(False), "a large number")
     _refuse(name, column, (numbers % 1 > 0).fillna(False), "a fraction")
     if (numbers < 0).any():
         raise InputError(
@@ -174,11 +180,16 @@ def _refuse_ids(name: str, column: "pd.Series[Any]", texts: "pd.Series[bool]") -
     )
 
 
+def _clipped(value: Any) -> float:
+    """Return a number as a float, also a whole number that is too large to be one."""
+    return float(min(max(value, -1e300), 1e300))
+
+
 def _refuse(name: str, column: "pd.Series[Any]", wrong: "pd.Series[Any]", what: str) -> None:
     if not wrong.any():
         return
     value = (_odd_first(column[wrong]) if what == "text" else column[wrong]).iloc[:1]
-    shown = repr(value.iloc[0]) if what == "text" else f"{value.iloc[0]:g}"
+    shown = repr(value.iloc[0]) if what == "text" else f"{_clipped(value.iloc[0]):g}"
     remedies = "give the order of its answers with `levels`, or leave the column out with `exclude`"
     answer = str(value.iloc[0]) if what == "text" else shown
     # Where no answer is a number, a text hardly stands for a missing one.

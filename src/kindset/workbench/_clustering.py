@@ -15,6 +15,7 @@ from kindset.workbench._embeddings import embed
 from kindset.workbench._exhibits import Found, describe
 from kindset.workbench._notes import collected_notes
 from kindset.workbench._outcome import Execution, Outcome, measures_of
+from kindset.workbench._scaling import Scaling
 from kindset.workbench._settings import Setting
 
 
@@ -25,8 +26,9 @@ def cluster_samples(
     method = setting.described
     resumed = work is not None and work.exists()
     start = time.perf_counter()
+    scaling: Scaling | None
     if method.takes == "images":
-        X, scaling, notes = data.images, data.rows().scaling, data.notes
+        X, scaling, notes = data.images, data.pixels, data.notes
     else:
         rows = data.rows(setting.scale)
         X = embed(rows.X, setting.embedding, setting.seed)
@@ -69,7 +71,10 @@ def cluster_samples(
         model=model if setting.embedding is None and can_store(model) else None,
     )
     table = pd.DataFrame({str(data.ids.name): data.ids.to_numpy(), "cluster": run.labels + 1})
-    return Outcome(run, summarise_samples(run), {"clusters": table})
+    tables = {"clusters": table}
+    if data.unused:
+        tables["unused"] = pd.DataFrame(data.unused, columns=["file", "reason"])
+    return Outcome(run, summarise_samples(run), tables)
 
 
 def _model_metrics(model: Any, n: int) -> dict[str, float]:

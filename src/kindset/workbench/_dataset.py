@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from kindset._arrays import check_range
+from kindset._centering import far_mean
 from kindset.exceptions import InputError
 from kindset.runs import Fingerprint, Source, fingerprint
 from kindset.workbench._checking import check_answers, note_doubtful
@@ -28,6 +30,8 @@ FILES = "file"
 
 # Spreads of columns that differ by more than this factor let a few of them decide.
 _UNEQUAL = 30.0
+# Characters of a cell that a message quotes.
+_SHOWN = 60
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,8 @@ class Dataset:
         Cautions from reading.
     crop : bool
         Whether images were cropped to their size.
+    unused : tuple of (str, str)
+        The files of a folder that are not among the samples, each with the reason.
     """
 
     content: pd.DataFrame | NDArray[Any]
@@ -98,6 +104,7 @@ class Dataset:
     about: str = ""
     notes: tuple[str, ...] = ()
     crop: bool = False
+    unused: tuple[tuple[str, str], ...] = ()
     _rows: dict[str, Rows] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
@@ -184,6 +191,11 @@ class Dataset:
         return np.asarray(self.content)
 
     @cached_property
+    def pixels(self) -> Scaling:
+        """What brings the pixels of the images to the range from 0 to 1."""
+        return Scaling.pixels(self.images)
+
+    @cached_property
     def samples(self) -> NDArray[Any]:
         """The samples as numbers, as they were read; text and gaps are refused."""
         if not isinstance(self.content, pd.DataFrame):
@@ -194,12 +206,17 @@ class Dataset:
 
     @cached_property
     def numbers(self) -> NDArray[Any]:
-        """The samples as numbers that can be clustered: at least two, not all equal."""
+        """The samples as numbers that can be clustered: at least two, not all equal.
+
+        Numbers whose squares cannot be computed are refused too.
+        """
         X = self.samples
         if len(X) < 2:
             raise InputError(f"{self.name} holds {len(X)} sample; clusters need at least two.")
         if (X[:1] == X).all():
             raise InputError(f"all samples of {self.name} are equal; there is nothing to cluster.")
+        if X.dtype.kind == "f":
+            check_range(X.reshape(len(X), -1), self.name, first=1)
         return X
 
     def rows(self, scale: str = "none") -> Rows:
@@ -221,15 +238,19 @@ class Dataset:
     def _make_rows(self, scale: str) -> Rows:
         X = self.numbers
         if self.kind == "images":
-            scaling = Scaling.pixels(X)
-            return Rows(scaling.rows(X), scaling, ())
+            return Rows(self.pixels.rows(X), self.pixels, ())
         X = X.astype(np.float64) if X.dtype.kind != "f" else X
         if scale == "standard":
             scaling = Scaling.standard(X)
             return Rows(scaling(X), scaling, ())
         with collected_notes() as notes:
             _note_unequal_spreads(X, self.columns)
-        return Rows(X, None, tuple(notes))
+        offset = far_mean(X)
+        if not offset.any():
+            return Rows(X, None, tuple(notes))
+        # Distances between samples that are far from the origin would lose their digits.
+        scaling = Scaling(offset.tolist(), [1.0] * len(offset))
+        return Rows(scaling(X).astype(X.dtype), scaling, tuple(notes))
 
 
 def _short_hash(text: str) -> str:
@@ -239,9 +260,9 @@ def _short_hash(text: str) -> str:
 def _check_numbers(name: str, column: "pd.Series[Any]") -> None:
     if not pd.api.types.is_numeric_dtype(column):
         text = column[column.map(lambda value: isinstance(value, str))]
-        shown = f", {text.iloc[0]!r} in row {text.index[0] + 1}" if len(text) else ""
+        example = f", {_short(text.iloc[0])} in row {text.index[0] + 1}" if len(text) else ""
         raise InputError(
-            f"column {name!r} holds text{shown}; this method needs numbers: name the column with "
+            f"column {name!r} holds text{example}; this method needs numbers: name the column with "
             "`ids` or `labels`, or leave it out with `exclude`.",
             parameter="exclude",
         )
@@ -251,6 +272,11 @@ def _check_numbers(name: str, column: "pd.Series[Any]") -> None:
             f"column {name!r} has no number in row {int(gaps.argmax()) + 1}; this method takes no "
             "gaps (methods for surveys do): fill them, or leave the column or the rows out."
         )
+
+
+def _short(text: str) -> str:
+    """Quote a text, or the beginning of a long one."""
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
 
 
 def _note_unequal_spreads(X: NDArray[Any], columns: list[str] | None) -> None:

@@ -226,6 +226,7 @@ def _read_folder(path: Path, options: ReadingOptions) -> Dataset:
         about=options.about,
         notes=tuple(notes),
         crop=options.crop,
+        unused=tuple(data.skipped),
     )
 
 
@@ -337,7 +338,7 @@ def _read_table_file(path: Path, options: ReadingOptions) -> Dataset:
 
 
 def _from_frame(source: Any, options: ReadingOptions) -> Dataset:
-    frame = source if isinstance(source, pd.DataFrame) else source.to_pandas()
+    frame = source if isinstance(source, pd.DataFrame) else _as_pandas(source)
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1).reset_index(drop=True)
     if frame.shape[0] == 0 or frame.shape[1] == 0:
         raise InputError("the table holds no rows.")
@@ -345,6 +346,17 @@ def _from_frame(source: Any, options: ReadingOptions) -> Dataset:
     with collected_notes() as notes:
         table = cleaned(Table(frame), options.reading(codebook))
     return _table_dataset(table, codebook, options, _Origin(), notes)
+
+
+def _as_pandas(source: Any) -> pd.DataFrame:
+    """Turn a data frame of another library into one of pandas, which keeps the order of answers."""
+    try:
+        return source.to_pandas()
+    except (AttributeError, ImportError) as error:
+        library = type(source).__module__.partition(".")[0]
+        raise InputError(
+            f"the table of {library} cannot be converted; give one of pandas, or install pyarrow."
+        ) from error
 
 
 def _table_dataset(

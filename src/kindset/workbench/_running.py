@@ -3,6 +3,7 @@
 import logging
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -154,9 +155,7 @@ def sweep(
     ['kmeans K=2 s0', 'kmeans K=3 s0']
     """
     dataset = data if isinstance(data, Dataset) else read_data(data)
-    wanted = [
-        setting if isinstance(setting, Setting) else Setting(**setting) for setting in settings
-    ]
+    wanted = [_as_setting(setting) for setting in settings]
     if not wanted:
         raise InputError("there is no setting to make a run of.", parameter="settings")
     for setting in wanted:
@@ -170,6 +169,21 @@ def sweep(
     place = Sweep(folder, dataset.source.sha256, force=force, single=single)
     place.open()
     return place.finish(jobs)
+
+
+def _as_setting(setting: Setting | Mapping[str, Any]) -> Setting:
+    """Return a setting that was given as one, or as a dict of its fields."""
+    if isinstance(setting, Setting):
+        return setting
+    try:
+        return Setting(**setting)
+    except TypeError as error:
+        known = ", ".join(field.name for field in fields(Setting))
+        raise InputError(
+            f"`settings` takes settings, or dicts with a method and other fields of a setting "
+            f"({known}), not {setting!r}.",
+            parameter="settings",
+        ) from error
 
 
 def _make_in_memory(jobs: list[Job]) -> list[Run]:

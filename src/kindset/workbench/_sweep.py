@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kindset._files import check_output_folder, is_ours, output_folder, write_text
+from kindset._reading import read_json
 from kindset._version import __version__
 from kindset.exceptions import InputError, Interrupted
 from kindset.runs import RUN_FILE, STABILITY, Fingerprint, Run, SharedSpaces
@@ -217,8 +218,9 @@ class Sweep:
 
     def _replaceable(self) -> list[Path]:
         """Return the runs about another thing, if they may be replaced."""
-        marker = json.loads((self.folder / MARKER).read_text(encoding="utf-8"))
-        others = [] if marker.get("about") == self.about else _runs_in(self.folder)
+        marker = read_json(self.folder / MARKER, finite=False)
+        same = isinstance(marker, dict) and marker.get("about") == self.about
+        others = [] if same else _runs_in(self.folder)
         if others and self.single:
             raise InputError(
                 f"{self.folder} holds runs of other data, which stay; choose another `out`.",
