@@ -4,7 +4,6 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import typer
 
@@ -23,6 +22,7 @@ from kindset.workbench import (
     Job,
     Setting,
     check_single_output,
+    facts_of,
     grid,
     is_sweep,
     make_single,
@@ -126,7 +126,7 @@ def _cluster_once(job: Job, folder: Path, force: bool, as_json: bool) -> None:
     outcome = make_single(job, folder, force=force)
     run = outcome.run
     if as_json:
-        echo_data(json.dumps({**facts([run]), "out": str(folder)}))
+        echo_data(json.dumps({**facts_of([run]), "out": str(folder)}))
     else:
         echo(f"\n{outcome.summary}\n\nWritten to {shown(folder)}/")
     if outcome.interrupted:
@@ -153,7 +153,7 @@ def _cluster_many(
     )
     written = folder / settings[0].folder if len(settings) == 1 else folder
     if as_json:
-        echo_data(json.dumps({**facts(runs), "out": str(written)}))
+        echo_data(json.dumps({**facts_of(runs), "out": str(written)}))
     elif len(runs) == 1:
         summary = (written / "summary.txt").read_text(encoding="utf-8")
         echo(f"\n{summary}\nWritten to {shown(written)}/")
@@ -171,43 +171,3 @@ def _rank(runs: Sequence[Run], data: Dataset, n_jobs: int) -> None:
     echo("")
     show_verdict(comparison)
     show_notes(comparison)
-
-
-def facts(runs: Sequence[Run]) -> dict[str, Any]:
-    """Return what came out, for machines: of one survey run its segments, else a list of runs."""
-    if len(runs) == 1 and runs[0].about.kind == "survey":
-        return _survey_facts(runs[0])
-    return {"runs": [_run_facts(run) for run in runs]}
-
-
-def _run_facts(run: Run) -> dict[str, Any]:
-    return {
-        "name": run.name,
-        "method": run.method,
-        "parameters": run.parameters,
-        "seed": run.seed,
-        "n_clusters": run.n_clusters,
-        "sizes": [int((run.labels == label).sum()) for label in range(run.n_clusters)],
-        "coverage": run.coverage,
-        "seconds": sum(run.timings.values()),
-        **run.metrics,
-    }
-
-
-def _survey_facts(run: Run) -> dict[str, Any]:
-    survey = run.about.survey
-    assert survey is not None
-    n_segments = len(survey.segments)
-    return {
-        "method": run.method,
-        "seed": run.seed,
-        "n_rows": len(run),
-        "questions": [question.name for question in survey.questions],
-        "n_segments": n_segments,
-        "found_structure": None if survey.selection is None else n_segments > 1,
-        "weights": [float(weight) for weight in run.model.weights_],
-        "sizes": [segment.n_rows for segment in survey.segments],
-        **run.metrics,
-        "converged": run.model.converged_,
-        "interrupted": run.about.interrupted,
-    }

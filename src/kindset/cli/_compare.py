@@ -25,7 +25,7 @@ from kindset.cli._options import (
     read_indices,
 )
 from kindset.cli._ranking import show_comparison, show_notes
-from kindset.cli._terminal import echo
+from kindset.cli._terminal import echo, echo_data, shown
 from kindset.comparison import DEFAULT_NOISE, compare_runs
 from kindset.evaluation import check_noise
 from kindset.runs import align_labels, load_runs, read_labels
@@ -81,8 +81,8 @@ def compare(
         with output_folder(out, force=force) as stage:
             comparison.write(stage)
     if as_json:
-        echo(json.dumps(comparison.to_dict()))
+        echo_data(json.dumps(comparison.to_dict()))
         return
     show_comparison(comparison)
     if out is not None:
-        echo(f"Written to {out}/")
+        echo(f"Written to {shown(out)}/")

@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 
 from kindset.cli._options import Debug, Force, Jobs
 from kindset.cli._ranking import show_verdict
-from kindset.cli._terminal import echo, logged_lines
+from kindset.cli._terminal import echo, logged_lines, shown
 from kindset.comparison import compare_runs
 from kindset.datasets import load_anes96
 from kindset.exceptions import InputError
@@ -67,7 +67,7 @@ def demo(
     show_verdict(compare_runs(digits, truth=data.labels, n_jobs=jobs))
     page = out / _PAGE
     write_report([*surveys, *digits], page, title="Kindset demo", truth=data.labels, n_jobs=jobs)
-    echo(f"\n4. Everything on one page: {page.resolve()}")
+    echo(f"\n4. Everything on one page: {shown(page.resolve())}")
 
 
 def _check_place(out: Path) -> None:

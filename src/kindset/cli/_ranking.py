@@ -1,5 +1,7 @@
 """Tables of a comparison on the terminal."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from rich import box
@@ -9,7 +11,7 @@ from rich.table import Table
 
 from kindset.cli._terminal import say, shown
 from kindset.comparison import KNOWN_MEASURES, Comparison, is_varied
-from kindset.evaluation import INDICES
+from kindset.evaluation import COVERED, INDICES
 
 
 def show_notes(comparison: Comparison) -> None:
@@ -103,7 +105,7 @@ def _legend(comparison: Comparison) -> str:
     evaluations = list(comparison.evaluations.values())
     if any(is_varied(evaluation) for evaluation in evaluations):
         more = any(evaluation.n_bootstrap for evaluation in evaluations)
-        resampled = ", and points resampled" if more else " (see also `n_bootstrap`)"
+        resampled = ", and points resampled" if more else " (see also --bootstrap)"
         lines.insert(0, f"range, wins: ranks and first places with one space left out{resampled};")
     if any(hasattr(evaluation, "raw_") for evaluation in evaluations):
         lines.append("raw: rank by the score in the data themselves.")
@@ -154,10 +156,17 @@ def _coverage(ranking: pd.DataFrame) -> dict[str, list[str]]:
 def _known(ranking: pd.DataFrame) -> dict[str, list[str]]:
     """Return the columns of what was measured with known labels."""
     return {
-        measure.upper(): [f"{value:.2f}" for value in ranking[measure]]
+        measure.upper(): [_with_covered(row, measure) for _, row in ranking.iterrows()]
         for measure in KNOWN_MEASURES
         if measure in ranking
     }
+
+
+def _with_covered(row: "pd.Series[Any]", measure: str) -> str:
+    """Write a measure on all samples, and in brackets that on the labelled ones if they differ."""
+    covered = row.get(f"{measure}{COVERED}")
+    beside = f" ({covered:.2f})" if covered is not None and row["coverage"] < 1 else ""
+    return f"{row[measure]:.2f}{beside}"
 
 
 def _table(title: str, cells: dict[str, list[str]]) -> Table:

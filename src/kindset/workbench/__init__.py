@@ -4,6 +4,7 @@ from kindset.workbench._assigning import assign
 from kindset.workbench._codebook import Codebook
 from kindset.workbench._dataset import Dataset
 from kindset.workbench._embeddings import EMBEDDINGS
+from kindset.workbench._facts import facts_of
 from kindset.workbench._methods import METHODS, Method, get_method
 from kindset.workbench._outcome import Execution, Outcome
 from kindset.workbench._profile_tables import profile_table
@@ -35,6 +36,7 @@ __all__ = [
     "assign",
     "check_single_output",
     "cluster",
+    "facts_of",
     "get_method",
     "grid",
     "is_sweep",
