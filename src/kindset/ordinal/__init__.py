@@ -6,6 +6,7 @@ from kindset.ordinal._coclustering import (
     OrdinalCoclustering,
     select_coclusters,
 )
+from kindset.ordinal._coclustering_storage import load_coclustering, save_coclustering
 from kindset.ordinal._coefficients import bos_coefficients, god_coefficients
 from kindset.ordinal._displays import SegmentProfileDisplay, SelectionDisplay
 from kindset.ordinal._distributions import bos_pmf, god_pmf
@@ -49,11 +50,13 @@ __all__ = [
     "describe_segments",
     "god_coefficients",
     "god_pmf",
+    "load_coclustering",
     "load_mixture",
     "membership_regression",
     "outside_profile",
     "outside_profiles",
     "profile_segments",
+    "save_coclustering",
     "save_mixture",
     "select_coclusters",
     "select_components",

@@ -179,9 +179,7 @@ def maximize(data: BlockData, model: BlockModel, counts: FloatArray) -> BlockMod
     """Improve everything that does not need the rows: columns' memberships and parameters."""
     sizes = counts[: data.starts[1]].sum(axis=0)
     member = column_memberships(data, model, counts)
-    return replace(
-        from_memberships(data, member, counts), row_weights=sizes / sizes.sum()
-    )
+    return replace(from_memberships(data, member, counts), row_weights=sizes / sizes.sum())
 
 
 def column_memberships(data: BlockData, model: BlockModel, counts: FloatArray) -> FloatArray:

@@ -197,7 +197,7 @@ def checked_weights(sample_weight: Any, n_samples: int) -> FloatArray:
         )
     if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
         raise InputError(
-            "sample_weight must hold numbers from 0, at least one of them above 0.",
+            "sample_weight must hold numbers from 0 that are not all zero.",
             parameter="sample_weight",
         )
     return weights

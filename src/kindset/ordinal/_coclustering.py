@@ -269,9 +269,7 @@ class OrdinalCoclustering(BiclusterMixin, ClusterMixin, BaseEstimator):
         seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_init)
 
         def run(i: int, seed: int) -> BlockFit:
-            return run_start(
-                data, seed, kmeans=i % 4 < 3, max_iter=self.max_iter, tol=self.tol
-            )
+            return run_start(data, seed, kmeans=i % 4 < 3, max_iter=self.max_iter, tol=self.tol)
 
         fits = Parallel(n_jobs=self.n_jobs, prefer="threads")(
             delayed(run)(i, int(seed)) for i, seed in enumerate(seeds)
@@ -417,7 +415,7 @@ class CoclusterSelection:
         )
 
     def _repr_html_(self) -> str:
-        return html_table(str(self), self.path["icl"].unstack())
+        return html_table(str(self), self.path)
 
 
 def select_coclusters(

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.linalg import cho_factor, cho_solve
 from scipy.special import log_softmax, ndtr, softmax
 from sklearn.exceptions import ConvergenceWarning
 
@@ -341,11 +342,11 @@ def _newton(observed: FloatArray, complete: FloatArray, gradient: FloatArray) ->
     """Return the Newton step where the likelihood is concave, else a step that climbs slowly."""
     for information in (observed, complete):
         try:
-            np.linalg.cholesky(information)
-            return np.linalg.solve(information, gradient)
+            return cho_solve(cho_factor(information), gradient)
         except np.linalg.LinAlgError:
             continue
-    return np.linalg.lstsq(complete, gradient, rcond=None)[0]
+    step: FloatArray = np.linalg.pinv(complete, hermitian=True) @ gradient
+    return step
 
 
 def _reference_first(step: Assignment, reference: int) -> Any:

@@ -257,8 +257,9 @@ def outside_profiles(
 class _Law(Protocol):
     """The distribution of a variable in a segment, for maximum likelihood."""
 
-    n_values: int  # rows
-    n_parameters: int  # of a segment
+    @property
+    def n_values(self) -> int:
+        """Number of rows."""
 
     def maximize(self, share: FloatArray) -> FloatArray:
         """Return the best parameters (segment, parameter) for weights (row, segment)."""
@@ -349,15 +350,16 @@ class _Normal:
         return first, second
 
     def free(self, n_segments: int) -> FloatArray:
-        means = np.kron(np.eye(n_segments), [[1.0], [0.0]])
+        means: FloatArray = np.kron(np.eye(n_segments), np.array([[1.0], [0.0]]))
         if self.variance == "segment":
             return np.eye(2 * n_segments)
         if self.variance == "equal":
-            return np.column_stack([means, np.tile([0.0, 1.0], n_segments)])
+            return np.column_stack([means, np.tile(np.array([0.0, 1.0]), n_segments)])
         return means
 
     def estimates(self, parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return parameters[:, :1], np.tile([1.0, 0.0], (len(parameters), 1, 1))
+        slopes = np.tile(np.array([1.0, 0.0]), (len(parameters), 1, 1))
+        return parameters[:, :1], slopes
 
 
 @dataclass(frozen=True)
@@ -455,9 +457,7 @@ def _weighted_means(
     return means, covariance
 
 
-def _maximum_likelihood(
-    step: Assignment, law: _Law, used: Any
-) -> tuple[FloatArray, FloatArray]:
+def _maximum_likelihood(step: Assignment, law: _Law, used: Any) -> tuple[FloatArray, FloatArray]:
     """Return the estimates that maximise Σ ω w_s log Σ_c π_c D_cs f_c(y), and their covariance."""
     assigned = step.assigned[used] * step.weights[used, None]
     joint = (step.sizes[:, None] * step.errors).T  # (assigned, true)
@@ -529,13 +529,12 @@ def _multinomial(shares: FloatArray) -> FloatArray:
     return shares[:, :, None] * (np.eye(shares.shape[1]) - shares[:, None, :])
 
 
-def _equal_segments(
-    estimates: FloatArray, covariance: FloatArray, segments: list[int]
-) -> WaldTest:
+def _equal_segments(estimates: FloatArray, covariance: FloatArray, segments: list[int]) -> WaldTest:
     """Test whether some segments have the same mean, or the same shares."""
     n_levels = estimates.shape[1]
-    n_free = max(n_levels - 1, 1) if n_levels > 1 else 1
-    if n_levels == 1 and len(segments) > 1 and np.ptp(estimates[segments]) == 0:
+    n_free = max(n_levels - 1, 1)  # shares sum to one
+    own = estimates[segments]
+    if np.ptp(own, axis=0).max() <= 1e-12 * np.abs(own).max():
         return WaldTest(0.0, 0, 1.0)
     place = np.array([c * n_levels + level for c in segments for level in range(n_free)])
     contrast = np.kron(np.column_stack([np.ones(len(segments) - 1), -np.eye(len(segments) - 1)]),

@@ -151,8 +151,9 @@ def bivariate_residuals(
 
     The residuals do not follow a chi-squared distribution, so p-values come from a parametric
     bootstrap (Oberski, van Kollenburg and Vermunt, 2013). Each table has the gaps and weights of
-    the data and is fitted from a few fresh starts. The adjusted p-values compare
-    (residual - mean) / standard deviation with its largest value in each bootstrap table.
+    the data and is fitted from a few fresh starts. The adjusted p-values scale the residuals of
+    each pair by their mean and standard deviation over all tables, and compare with the largest
+    of each bootstrap table.
 
     References
     ----------
@@ -199,7 +200,9 @@ def bivariate_residuals(
 
 def _features(model: Any) -> list[int]:
     """Return the numbers of the questions with two categories or more."""
-    return [j for j, levels in enumerate(model.categories_) if levels is not None and len(levels) > 1]
+    return [
+        j for j, levels in enumerate(model.categories_) if levels is not None and len(levels) > 1
+    ]
 
 
 def _residuals(model: Any, table: Any, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -234,8 +237,7 @@ def _replicate(model: Any, missing: NDArray[Any], weights: FloatArray, seed: int
 def _refit(model: Any, table: Any, weights: FloatArray, seed: int) -> Any:
     """Fit a table drawn from a mixture with the same settings and a few starts."""
     known = [
-        list(levels) if levels is not None and len(levels) else None
-        for levels in model.categories_
+        list(levels) if levels is not None and len(levels) else None for levels in model.categories_
     ]
     again = clone(model).set_params(
         categories=known, n_categories=None, n_init=_REFIT_STARTS, random_state=seed, n_jobs=None,
@@ -263,10 +265,12 @@ def _p_values(
         return None, None, None
     n = len(drawn) + 1
     p_values = (1 + (drawn >= residuals).sum(axis=0)) / n
-    mean, spread = drawn.mean(axis=0), np.maximum(drawn.std(axis=0), 1e-300)
-    largest = ((drawn - mean) / spread).max(axis=1)
-    p_adjusted = (1 + (largest[:, None] >= (residuals - mean) / spread).sum(axis=0)) / n
-    return p_values, p_adjusted, mean
+    # The data are one more table of the same kind: scaled together, all are exchangeable.
+    tables = np.vstack([residuals, drawn])
+    scaled = (tables - tables.mean(axis=0)) / np.maximum(tables.std(axis=0), 1e-300)
+    largest = scaled[1:].max(axis=1)
+    p_adjusted = (1 + (largest[:, None] >= scaled[0]).sum(axis=0)) / n
+    return p_values, p_adjusted, drawn.mean(axis=0)
 
 
 def _sentence(row: dict[Any, Any]) -> str:

@@ -77,9 +77,7 @@ class Assignment:
                 else "segments overlap too much"
             )
             raise InputError(f"the classification errors cannot be corrected: {reason}.")
-        return cls(
-            live, probabilities.shape[1], assigned[:, live], weights, sizes[live], errors
-        )
+        return cls(live, probabilities.shape[1], assigned[:, live], weights, sizes[live], errors)
 
     def corrected(self) -> FloatArray:
         """Return the weight of each row in each segment: assigned times the inverse errors.
@@ -87,9 +85,7 @@ class Assignment:
         These weights (of Bolck, Croon and Hagenaars) are partly negative, and sum to the row's
         own.
         """
-        corrected: FloatArray = self.weights[:, None] * (
-            self.assigned @ np.linalg.inv(self.errors)
-        )
+        corrected: FloatArray = self.weights[:, None] * (self.assigned @ np.linalg.inv(self.errors))
         return corrected
 
     def spread(self, values: FloatArray) -> FloatArray:
