@@ -414,7 +414,7 @@ class TestResults:
         z, P, _ = reference.simulate(40, 5, separation=0.7)
         profile = outside_profile(P, np.where(z == 0, "a", "b"))
         assert profile.out_of_range
-        assert "use correction='ml'" in str(profile)
+        assert "correction='ml' does." in str(profile)
         assert not outside_profile(P, np.where(z == 0, "a", "b"), correction="ml").out_of_range
 
     def test_several_variables(self):

@@ -130,10 +130,10 @@ class OrdinalCoclustering(BiclusterMixin, ClusterMixin, BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from kindset.ordinal import OrdinalCoclustering
+    >>> from kindset.ordinal import OrdinalCoclustering, bos_pmf
     >>> rng = np.random.default_rng(0)
-    >>> level = np.repeat([[1, 4], [4, 2]], [60, 40], axis=0)[:, np.repeat([0, 1], [6, 4])]
-    >>> X = np.clip(level + rng.integers(-1, 2, size=level.shape), 1, 5)
+    >>> modes = np.repeat([[1, 4], [4, 2]], [60, 40], axis=0)[:, np.repeat([0, 1], [6, 4])]
+    >>> X = [[rng.choice(5, p=bos_pmf(5, mode, 0.6)) + 1 for mode in row] for row in modes]
     >>> model = OrdinalCoclustering(2, 2, random_state=0).fit(X)
     >>> model.column_labels_
     array([0, 0, 0, 0, 0, 0, 1, 1, 1, 1])
@@ -446,10 +446,10 @@ def select_coclusters(
     Examples
     --------
     >>> import numpy as np
-    >>> from kindset.ordinal import select_coclusters
+    >>> from kindset.ordinal import bos_pmf, select_coclusters
     >>> rng = np.random.default_rng(0)
-    >>> level = np.repeat([[1, 4], [4, 2]], [60, 40], axis=0)[:, np.repeat([0, 1], [6, 4])]
-    >>> X = np.clip(level + rng.integers(-1, 2, size=level.shape), 1, 5)
+    >>> modes = np.repeat([[1, 4], [4, 2]], [60, 40], axis=0)[:, np.repeat([0, 1], [6, 4])]
+    >>> X = [[rng.choice(5, p=bos_pmf(5, mode, 0.6)) + 1 for mode in row] for row in modes]
     >>> print(select_coclusters(X, range(1, 4), range(1, 4), n_init=6, random_state=0))
     2 row clusters and 2 column clusters have the lowest ICL.
     """

@@ -68,7 +68,7 @@ class OutsideProfile:
 
     @property
     def out_of_range(self) -> bool:
-        """Whether a corrected share is below 0 or above 1: the segment is too small for BCH."""
+        """Whether a corrected share is below 0 or above 1, which BCH does not prevent."""
         wrong = (self.estimates < -1e-9) | (self.estimates > 1 + 1e-9)
         return bool(self.kind == "nominal" and wrong.any())
 
@@ -109,7 +109,7 @@ class OutsideProfile:
         verdict = "differs" if self.test.p_value < 0.05 else "does not clearly differ"
         test = f"Wald {self.test.statistic:.1f}, df {self.test.df}, p {_p(self.test.p_value)}"
         note = (
-            " A share lies outside 0 to 1: a segment is too small for BCH, use correction='ml'."
+            " A share lies outside 0 to 1, which BCH does not prevent; correction='ml' does."
             if self.out_of_range
             else ""
         )
@@ -149,8 +149,8 @@ def outside_profile(
     correction : {"bch", "ml"} or None, default="bch"
         "bch" (Bolck, Croon and Hagenaars) weights rows by the inverse of the errors and assumes
         nothing of the variable. "ml" maximises a likelihood: more precise, and shares stay
-        between 0 and 1, but a numeric variable is taken to be normal in each segment. None
-        does not correct.
+        between 0 and 1, but a numeric variable is taken to be normal in each segment. If it is
+        not, "ml" can be far off. None does not correct.
     assignment : {"modal", "proportional"}, default="modal"
         Whether a row is assigned to its most probable segment, or to all in proportion.
     variance : {"segment", "equal"} or float, default="segment"
