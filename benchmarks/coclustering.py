@@ -156,7 +156,7 @@ def numbers_for_quality_of_life(folder):
                 X, range(1, 7), range(1, 6), distribution=law, n_categories=m, n_init=10,
                 random_state=0,
             )  # fmt: skip
-            small = found.path.loc[found.path.index.isin(product((2, 3, 4), repeat=2)), "icl"]
+            small = found.path.loc[found.path.index.isin(list(product((2, 3, 4), repeat=2))), "icl"]
             three = -found.path["icl"][3, 3] / 2
             lines.append((law, f"{three:.1f}", _pair(small.idxmin()), f"{-small.min() / 2:.1f}",
                           _pair(found.n_clusters), f"{-found.model.icl_ / 2:.1f}"))  # fmt: skip

@@ -168,7 +168,7 @@ class TestStepMix:
 
     @pytest.mark.parametrize("correction", ["BCH", "ML"])
     def test_nominal(self, stepmix, correction):
-        X, Y, _ = stepmix.datasets.data_gaussian_categorical(1500, random_state=1)
+        X, Y, _ = stepmix.datasets.data_gaussian_categorical(500, random_state=1)
         P, found = self._fit(
             stepmix, X, Y[:, :1], correction=correction, structural="categorical",
             measurement="gaussian_full", n_components=4,
@@ -440,6 +440,15 @@ class TestResults:
         assert_allclose(other.coefficients - other.coefficients[1], found.coefficients, atol=1e-8)
         assert len(found.to_frame()) == 8
         assert "<table>" in found._repr_html_()
+
+    def test_a_series_and_rows_with_gaps(self):
+        P, x, _ = _covariate(500)
+        gaps = pd.Series(x, name="age").mask(np.arange(500) < 100)
+        found = membership_regression(P, gaps)
+        assert found.terms == ["intercept", "age"]
+        assert found.n_rows == 400
+        unnamed = membership_regression(P, pd.Series(x))
+        assert unnamed.terms == ["intercept", "covariate"]
 
     def test_nothing_predicts(self):
         P, _, _, _ = _numeric()

@@ -142,17 +142,17 @@ def membership_regression(
     >>> import pandas as pd
     >>> from kindset.ordinal import membership_regression
     >>> rng = np.random.default_rng(0)
-    >>> age = pd.Series(rng.uniform(20, 80, 2000), name="age")
-    >>> old = rng.random(2000) < 1 / (1 + np.exp(5 - 0.1 * age))
-    >>> sure = np.where(rng.random(2000) < 0.8, old, ~old)  # one in five looks wrong
+    >>> age = pd.Series(rng.uniform(20, 80, 20_000), name="age")
+    >>> old = rng.random(20_000) < 1 / (1 + np.exp(5 - 0.1 * age))
+    >>> sure = np.where(rng.random(20_000) < 0.8, old, ~old)  # one in five looks wrong
     >>> posteriors = np.where(sure[:, None], [0.2, 0.8], [0.8, 0.2])
     >>> regression = membership_regression(posteriors, age)
     >>> print(regression)
     age predicts membership (reference: segment 1).
     >>> regression.to_frame()["coefficient"].round(2)
     segment  term
-    2        intercept   -5.27
-             age          0.11
+    2        intercept   -5.04
+             age          0.10
     Name: coefficient, dtype: float64
     """
     check_value("reference", reference, Whole(1))
@@ -369,8 +369,8 @@ def _tests(design: _Design, coefficients: FloatArray, covariance: FloatArray) ->
 
 def _as_frame(covariates: Any, n_samples: int) -> pd.DataFrame:
     if isinstance(covariates, pd.Series):
-        named = covariates.name is not None
-        covariates = covariates.to_frame(None if named else "covariate")
+        name = "covariate" if covariates.name is None else covariates.name
+        covariates = covariates.to_frame(name)
     elif not isinstance(covariates, pd.DataFrame):
         array = np.asarray(covariates)
         array = array[:, None] if array.ndim == 1 else array

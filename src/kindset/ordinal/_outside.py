@@ -3,6 +3,7 @@
 To add a kind of variable, write a law with the methods of `_Shares` and read it in `_read`.
 """
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
@@ -11,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 from scipy.special import ndtri
+from sklearn.exceptions import ConvergenceWarning
 
 from kindset._notebook import html_table
 from kindset._validation import Choice, Either, Number, check_value
@@ -475,6 +477,12 @@ def _maximum_likelihood(step: Assignment, law: _Law, used: Any) -> tuple[FloatAr
         moved = np.abs(law.estimates(parameters)[0] - law.estimates(before)[0]).max()
         if moved < _LAST_CHANGE:
             break
+    else:
+        warnings.warn(
+            "Maximum likelihood did not converge: segments may overlap too much for it.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
     hessian, meat = _curvature(step.assigned[used], step.weights[used], joint, law, parameters)
     free = law.free(len(joint))
     covariance = free @ sandwich(free.T @ hessian @ free, free.T @ meat @ free) @ free.T
