@@ -22,7 +22,7 @@ from kindset.ordinal._three_step import Assignment, WaldTest, sandwich
 
 _CHUNK = 8192
 _MAX_ITER = 5000
-_LAST_CHANGE = 1e-10
+_LAST_CHANGE = 1e-9
 _SMALLEST_SHARE = 1e-300
 _SMALLEST_VARIANCE = 1e-6
 
@@ -263,6 +263,9 @@ class _Law(Protocol):
     def n_values(self) -> int:
         """Number of rows."""
 
+    def distinct(self) -> "tuple[_Law, Any]":
+        """Return the law of the distinct values, and the number of each row's value."""
+
     def maximize(self, share: FloatArray) -> FloatArray:
         """Return the best parameters (segment, parameter) for weights (row, segment)."""
 
@@ -289,6 +292,9 @@ class _Shares:
     @property
     def n_values(self) -> int:
         return len(self.codes)
+
+    def distinct(self) -> tuple[_Law, Any]:
+        return _Shares(np.arange(self.n_parameters), self.n_parameters), self.codes
 
     def maximize(self, share: FloatArray) -> FloatArray:
         counts = np.stack([np.bincount(self.codes, w, self.n_parameters) for w in share.T])
@@ -322,6 +328,10 @@ class _Normal:
     @property
     def n_values(self) -> int:
         return len(self.values)
+
+    def distinct(self) -> tuple[_Law, Any]:
+        values, index = np.unique(self.values, return_inverse=True)
+        return _Normal(values, self.variance), index
 
     def maximize(self, share: FloatArray) -> FloatArray:
         total = np.maximum(share.sum(axis=0), _SMALLEST_SHARE)
@@ -463,16 +473,16 @@ def _maximum_likelihood(step: Assignment, law: _Law, used: Any) -> tuple[FloatAr
     """Return the estimates that maximise Σ ω w_s log Σ_c π_c D_cs f_c(y), and their covariance."""
     assigned = step.assigned[used] * step.weights[used, None]
     joint = (step.sizes[:, None] * step.errors).T  # (assigned, true)
-    parameters = law.maximize(assigned)
+    # Equal values share their densities: the climb runs over the distinct ones.
+    distinct, index = law.distinct()
+    table = np.stack([np.bincount(index, w, distinct.n_values) for w in assigned.T], axis=1)
+    parameters = distinct.maximize(table)
     everything = slice(None)
     for _ in range(_MAX_ITER):
-        density = law.log_density(parameters, everything)
+        density = distinct.log_density(parameters, everything)
         density = np.exp(density - density.max(axis=1, keepdims=True))
-        share = np.zeros_like(density)
-        for s, prior in enumerate(joint):
-            both = density * prior
-            share += both * (assigned[:, s] / both.sum(axis=1))[:, None]
-        before, parameters = parameters, law.maximize(share)
+        share = density * ((table / (density @ joint.T)) @ joint)
+        before, parameters = parameters, distinct.maximize(share)
         # Logits of vanishing shares move without end; what they stand for does not.
         moved = np.abs(law.estimates(parameters)[0] - law.estimates(before)[0]).max()
         if moved < _LAST_CHANGE:
