@@ -475,7 +475,8 @@ def _maximum_likelihood(step: Assignment, law: _Law, used: Any) -> tuple[FloatAr
     joint = (step.sizes[:, None] * step.errors).T  # (assigned, true)
     # Equal values share their densities: the climb runs over the distinct ones.
     distinct, index = law.distinct()
-    table = np.stack([np.bincount(index, w, distinct.n_values) for w in assigned.T], axis=1)
+    counts = [np.bincount(index, w, distinct.n_values) for w in assigned.T]
+    table = np.stack(counts, axis=1).astype(np.float64)
     parameters = distinct.maximize(table)
     everything = slice(None)
     for _ in range(_MAX_ITER):
