@@ -21,7 +21,13 @@ from kindset import (
 )
 from kindset.exceptions import InputError
 from kindset.images import load_clustering, save_clustering
-from kindset.ordinal import load_mixture, save_mixture
+from kindset.ordinal import (
+    OrdinalCoclustering,
+    load_coclustering,
+    load_mixture,
+    save_coclustering,
+    save_mixture,
+)
 from kindset.unmasking import load_unmasking, save_unmasking
 
 WHOLE = "the answers of this check are not whole numbers, which the estimator refuses clearly"
@@ -33,6 +39,7 @@ EXPECTED_FAILURES = {
         "check_sample_weight_equivalence_on_dense_data": f"{WHOLE}; tests/ordinal checks it",
     },
 }
+EXPECTED_FAILURES["OrdinalCoclustering"] = EXPECTED_FAILURES["OrdinalMixture"]
 
 
 def _expected(estimator):
@@ -43,6 +50,7 @@ def _expected(estimator):
 @parametrize_with_checks(
     [
         OrdinalMixture(n_init=3, random_state=0),
+        OrdinalCoclustering(n_init=3, random_state=0),
         DTIKMeans(transforms=("affine",), n_init=1, max_epochs=40, random_state=0),
         DTIGaussianMixture(transforms=("affine",), n_init=1, max_epochs=40, random_state=0),
         UnmaskingClustering(n_iterations=3, random_state=0),
@@ -116,6 +124,13 @@ CASES = {
         {"n_components": 0, "n_init": 1.5, "init": "x", "distribution": "x", "random_state": "x"},
         {"fractions": _answers() + 0.5, "negative": -_answers()},
     ),
+    "co-clustering": Case(
+        OrdinalCoclustering(3, 2, n_init=3, random_state=0), _answers(), save_coclustering,
+        load_coclustering,
+        {"n_row_clusters": 0, "n_column_clusters": 0, "n_init": 1.5, "distribution": "x",
+         "random_state": "x"},
+        {"fractions": _answers() + 0.5, "negative": -_answers()},
+    ),
     "unmasking": Case(
         UnmaskingClustering(3, n_iterations=3, random_state=0), _rows(), save_unmasking,
         load_unmasking,
@@ -134,6 +149,7 @@ CASES = {
 # Missing answers are normal for a mixture of ordinal distributions, and one row is a sample.
 for _allowed in ("NaN", "one row"):
     del CASES["ordinal"].wrong_data[_allowed]
+    del CASES["co-clustering"].wrong_data[_allowed]
 
 _REFUSED = [(name, data) for name, case in CASES.items() for data in case.wrong_data]
 _WRONG = [(name, parameter) for name, case in CASES.items() for parameter in case.wrong_parameters]
@@ -226,7 +242,7 @@ class TestEveryEstimator:
         assert clone(estimator).get_params() == parameters
         assert type(estimator)(**parameters).get_params() == parameters
 
-    @pytest.mark.parametrize("name", ["ordinal", "unmasking", "dti k-means"])
+    @pytest.mark.parametrize("name", ["ordinal", "co-clustering", "unmasking", "dti k-means"])
     def test_a_constant_column_is_no_trouble(self, name):
         case = CASES[name]
         X = case.X.copy()
