@@ -160,6 +160,10 @@ def _without_marks(
     return column.mask(column.isin(gaps)) if column.isin(gaps).any() else column
 
 
+_LARGEST = 2**63
+"""Whole numbers beyond this are no answers, and may not fit into a float."""
+
+
 class _Words:
     """The different texts of a column, and what becomes of them."""
 
@@ -195,6 +199,8 @@ class _Words:
             isinstance(word, (int, float)) and not isinstance(word, bool) for word in others
         ):
             return None
+        if any(isinstance(word, int) and abs(word) > _LARGEST for word in others):
+            return None  # whoever checks the answers refuses it
         decimal = self._reading.decimal
         if decimal != "," and all(map(_POINT.fullmatch, texts)):
             return {word: _whole(float(word)) for word in words}

@@ -59,7 +59,7 @@ def as_float(answer: object) -> float | None:
         return None
     try:
         number = float(answer)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
 
