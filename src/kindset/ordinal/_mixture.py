@@ -445,9 +445,15 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
                 set_answers(filled, gaps, j, self.categories_[j][best])
         return filled
 
-    def _fit(self, X: Any, sample_weight: Any, smaller: "OrdinalMixture | None" = None) -> None:
-        """Fit; also from the components of a smaller mixture of the same columns, if given."""
+    def _fit(self, X: Any, sample_weight: Any) -> None:
         check_parameters(self)
+        rows, weights, candidates = self._prepare(X, sample_weight)
+        self._fit_rows(rows, weights, candidates)
+
+    def _prepare(
+        self, X: Any, sample_weight: Any
+    ) -> tuple[Rows, FloatArray, tuple[tuple[str, ...], ...]]:
+        """Read a table: its rows in their order, their weights, the laws each column may have."""
         table = self._validate(X, reset=True)
         candidates = self._candidates(table)
         kinds = [_kind(names) for names in candidates]
@@ -461,13 +467,22 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
                 parameter="sample_weight",
             )
         self._set_scales(table, weights)
-        all_rows = self._rows(table)
+        return self._rows(table), weights, candidates
+
+    def _fit_rows(
+        self,
+        all_rows: Rows,
+        weights: FloatArray,
+        candidates: tuple[tuple[str, ...], ...],
+        smaller: Parameters | None = None,
+    ) -> None:
+        """Fit; also from the components of a smaller mixture of the same columns, if given."""
         # A question that nobody answered says nothing, like one with a single category.
         rows = Rows.merge(all_rows.codes, weights, self._n_levels, all_rows.numbers)
         problem = Problem(rows, self.n_components, candidates, self.prior_count)
         self._warn_if_not_identifiable(problem)
         with held_interrupts():
-            fit = self._best_fit(problem, None if smaller is None else smaller._parameters)
+            fit = self._best_fit(problem, smaller)
         names = tuple((name,) for name in fit.parameters.distributions)
         self._training = replace(problem, candidates=names)
         self._store(fit, all_rows, weights)
