@@ -475,17 +475,28 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
         weights: FloatArray,
         candidates: tuple[tuple[str, ...], ...],
         smaller: Parameters | None = None,
+        *,
+        quiet: bool = False,
     ) -> None:
         """Fit; also from the components of a smaller mixture of the same columns, if given."""
         # A question that nobody answered says nothing, like one with a single category.
         rows = Rows.merge(all_rows.codes, weights, self._n_levels, all_rows.numbers)
         problem = Problem(rows, self.n_components, candidates, self.prior_count)
-        self._warn_if_not_identifiable(problem)
+        if not quiet:
+            self._warn_if_not_identifiable(problem)
         with held_interrupts():
             fit = self._best_fit(problem, smaller)
         names = tuple((name,) for name in fit.parameters.distributions)
         self._training = replace(problem, candidates=names)
-        self._store(fit, all_rows, weights)
+        choice = any(len(options) > 1 for options in candidates)
+        self._store(fit, all_rows, weights, plain=not (choice or problem.has_prior))
+        if not (fit.converged or fit.interrupted or quiet):
+            warnings.warn(
+                f"The best start did not converge in {self.max_iter} iterations: increase "
+                "max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
 
     def _set_scales(self, table: Table, weights: FloatArray) -> None:
         """Standardise the columns of numbers, but not counts."""
@@ -597,8 +608,11 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
         parallel = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
         yield from parallel(delayed(run)(seed) for seed in seeds)
 
-    def _store(self, fit: Fit, rows: Rows, weights: FloatArray) -> None:
-        """Set the fitted attributes, the largest cluster first."""
+    def _store(self, fit: Fit, rows: Rows, weights: FloatArray, *, plain: bool) -> None:
+        """Set the fitted attributes, the largest cluster first.
+
+        `plain` tells that the objective is the log-likelihood and nothing else.
+        """
         self._set_parameters(fit.parameters)
         labels = most_probable(rows, self._tables(rows))
         sizes = np.bincount(labels, weights=weights, minlength=self.n_components)
@@ -610,15 +624,8 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
         self.n_iter_ = len(fit.history) - 1
         self.converged_ = fit.converged
         self.interrupted_ = fit.interrupted
-        if self._training.has_prior or self.distribution == "auto":
+        if not plain:
             self.log_likelihood_ = float(self._posterior(rows)[1] @ weights)
-        if not (fit.converged or fit.interrupted):
-            warnings.warn(
-                f"The best start did not converge in {self.max_iter} iterations: increase "
-                "max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
         self.__dict__.pop("_standard_errors", None)
 
     def _set_parameters(self, parameters: Parameters) -> None:
