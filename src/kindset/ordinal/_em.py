@@ -36,6 +36,10 @@ class Parameters:
     weights: FloatArray
     columns: tuple[FloatArray, ...]
     distributions: tuple[str, ...]
+    # Columns that share a law, together: made once, and not by every iteration anew.
+    stacks: dict[bytes, FloatArray] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
 
     @classmethod
     def from_positions(
@@ -60,7 +64,20 @@ class Parameters:
 
     def stacked(self, features: IntArray) -> FloatArray:
         """Return the values of columns that share a law, of shape (G, n_values, K)."""
-        return np.stack([self.columns[j] for j in features])
+        key = features.tobytes()
+        if key not in self.stacks:
+            self.stacks[key] = np.stack([self.columns[j] for j in features])
+        return self.stacks[key]
+
+    def with_groups(self, groups: list[tuple[Group, FloatArray]]) -> "Parameters":
+        """Return a mixture in which groups of columns have other values."""
+        columns = list(self.columns)
+        for group, stack in groups:
+            for j, values in zip(group.features, stack, strict=True):
+                columns[j] = values
+        out = replace(self, columns=tuple(columns))
+        out.stacks.update((group.features.tobytes(), stack) for group, stack in groups)
+        return out
 
     @property
     def modes(self) -> IntArray:
@@ -155,12 +172,11 @@ class Problem:
         weights = sizes / sizes.sum()
         if self._has_choice:
             return self._choose_laws(weights, counts, current)
-        columns = list(current.columns)
-        for group in self._groups:
-            better, _ = group.law.improve(counts[group.places], current.stacked(group.features))
-            for j, values in zip(group.features, better, strict=True):
-                columns[j] = values
-        return Parameters(weights, tuple(columns), current.distributions)
+        better = [
+            (group, group.law.improve(counts[group.places], current.stacked(group.features))[0])
+            for group in self._groups
+        ]
+        return replace(current, weights=weights).with_groups(better)
 
     def _choose_laws(
         self, weights: FloatArray, counts: FloatArray, current: Parameters | None
@@ -194,13 +210,8 @@ class Problem:
         weights = weighted.sum(axis=0) / weighted.sum()
         if self._has_choice:
             return self._choose_laws(weights, counts, None)
-        columns = list(self.neutral().columns)
-        for group in self._groups:
-            for j, values in zip(
-                group.features, group.law.estimate(counts[group.places]), strict=True
-            ):
-                columns[j] = values
-        return Parameters(weights, tuple(columns), tuple(names[0] for names in self.candidates))
+        estimates = [(group, group.law.estimate(counts[group.places])) for group in self._groups]
+        return replace(self.neutral(), weights=weights).with_groups(estimates)
 
     def neutral(self) -> Parameters:
         """Return equal components in the middle of their range."""

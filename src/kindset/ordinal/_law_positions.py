@@ -121,8 +121,7 @@ class PositionLaw(Law):
 
 def _split(values: FloatArray) -> tuple[IntArray, FloatArray]:
     """Return positions and precisions as the kernels want them, [component, column]."""
-    modes = np.ascontiguousarray(values[:, 0].T.astype(np.int64))
-    return modes, np.ascontiguousarray(values[:, 1].T)
+    return values[:, 0].T.astype(np.int64, order="C"), values[:, 1].T.copy()
 
 
 def _join(modes: IntArray, precisions: FloatArray) -> FloatArray:

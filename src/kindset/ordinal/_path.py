@@ -13,6 +13,10 @@ from kindset.ordinal._expectation import most_probable, posterior
 from kindset.ordinal._laws import LAWS
 from kindset.ordinal._mixture import OrdinalMixture, rival_problems
 from kindset.ordinal._rows import IntArray, Rows, number_statistics
+from kindset.ordinal._starts import quick_fit
+
+_REFIT_TOL = 1e-5
+"""Gain per row at which a refit stops: who belongs where is settled long before."""
 
 _PREPARED = (
     "categories_", "n_categories_", "distributions_", "centers_", "scales_", "n_features_in_",
@@ -72,17 +76,14 @@ class Survey:
         return model
 
     def refit(
-        self, law: str, n_components: int, seed: int, weights: FloatArray, n_init: int
+        self, law: str, n_components: int, seed: int, weights: FloatArray
     ) -> Parameters:
         """Return the parameters of a mixture that is fitted anew to other weights of the rows."""
-        model = OrdinalMixture(n_components, **{
-            **{key: value for key, value in self.template.get_params().items()
-               if key not in ("n_components", "distribution")},
-            "n_init": n_init, "random_state": seed, "n_jobs": 1, "verbose": 0,
-        })  # fmt: skip
         rows = Rows.merge(self.rows.codes, weights, self.rows.layout.n_levels, self.rows.numbers)
-        prior = model.prior_count
-        return model._best_fit(Problem(rows, n_components, self.laws[law], prior)).parameters
+        template = self.template
+        problem = Problem(rows, n_components, self.laws[law], template.prior_count)
+        tol = max(template.tol, _REFIT_TOL)
+        return quick_fit(problem, seed, max_iter=template.max_iter, tol=tol).parameters
 
     def labels(self, parameters: Parameters) -> IntArray:
         """Return the most probable component of every row."""

@@ -32,8 +32,11 @@ REPRODUCED = 0.7
 _LARGEST = 20
 """The number of components is not raised beyond this."""
 
-_STARTS = 4
+_STARTS = 3
 """Starts for each number, besides those from the mixture with one component less."""
+
+_TOL = 1e-5
+"""Gain per row at which a fit stops: criteria differ by more."""
 
 
 @dataclass(frozen=True)
@@ -186,7 +189,7 @@ def select_components(
     wanted = sorted({1, *_numbers(n_components)})
     if criterion != "rule":
         return _by_criterion(X, wanted, criterion, sample_weight, parameters)
-    parameters = {"distribution": "auto", "n_init": _STARTS, **parameters}
+    parameters = {"distribution": "auto", "n_init": _STARTS, "tol": _TOL, **parameters}
     check_parameters(OrdinalMixture(1, **parameters))
     survey = Survey.read(X, sample_weight, parameters)
     seed = _seed(parameters.get("random_state"))

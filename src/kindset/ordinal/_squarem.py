@@ -12,8 +12,8 @@ from kindset.ordinal._coefficients import FloatArray
 from kindset.ordinal._em import Fit, Parameters, Problem, extend_em
 from kindset.ordinal._laws import LAWS, group_columns
 
-ENOUGH = 0.01
-"""Gain in log-likelihood, of all rows together, at which to stop."""
+ENOUGH, ROUGHLY = 0.01, 1e4
+"""Gain in log-likelihood, of all rows together, at which to stop: with a large `tol` earlier."""
 
 
 def finish(
@@ -31,7 +31,7 @@ def accelerate(
     problem: Problem, fit: Fit, *, max_iter: int, tol: float, n_jobs: int | None = None
 ) -> None:
     """Let a climb go on in long steps until two iterations gain less than `tol` per row."""
-    enough = min(tol * problem.rows.weights.sum(), ENOUGH)
+    enough = min(tol * problem.rows.weights.sum(), max(ENOUGH, ROUGHLY * tol))
     try:
         _climb(problem, fit, max_iter, enough, n_jobs)
     except KeyboardInterrupt:
@@ -98,8 +98,6 @@ def _restore(problem: Problem, flat: FloatArray, like: Parameters) -> Parameters
         columns.append(flat[begin : begin + values.size].reshape(values.shape))
         begin += values.size
     out = Parameters(weights / weights.sum(), tuple(columns), like.distributions)
-    for group in group_columns(like.distributions, problem.rows.layout.n_levels):
-        tidied = group.law.tidy(out.stacked(group.features))
-        for j, values in zip(group.features, tidied, strict=True):
-            columns[j] = values
-    return Parameters(out.weights, tuple(columns), like.distributions)
+    groups = group_columns(like.distributions, problem.rows.layout.n_levels)
+    tidied = [(group, group.law.tidy(out.stacked(group.features))) for group in groups]
+    return out.with_groups(tidied)

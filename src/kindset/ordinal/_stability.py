@@ -13,7 +13,6 @@ from kindset.ordinal._rows import IntArray
 N_BOOTSTRAPS = 6
 N_FOLDS = 5
 N_SEEDS = 4
-_STARTS = 3
 
 
 def reproducibility(survey: Survey, law: str, numbers: list[int], seed: int) -> dict[int, float]:
@@ -47,7 +46,7 @@ def agreement_of_seeds(survey: Survey, law: str, numbers: list[int], seed: int) 
 
 
 def _labels(survey: Survey, law: str, number: int, seed: int, weights: FloatArray) -> IntArray:
-    return survey.labels(survey.refit(law, number, seed, weights, _STARTS))
+    return survey.labels(survey.refit(law, number, seed, weights))
 
 
 def _agreement(labels: list[IntArray], numbers: list[int]) -> dict[int, float]:
@@ -81,7 +80,7 @@ def _log_density(
     survey: Survey, law: str, number: int, seed: int, left_out: NDArray[np.bool_]
 ) -> FloatArray:
     weights = np.where(left_out, 0.0, survey.weights)
-    return survey.log_density(survey.refit(law, number, seed, weights, _STARTS))
+    return survey.log_density(survey.refit(law, number, seed, weights))
 
 
 def likelihood_ratio_test(
@@ -98,7 +97,7 @@ def likelihood_ratio_test(
         mixtures have the same number of starts on all tables.
     """
     rng = np.random.RandomState(seed)
-    smaller = survey.refit(law, number, int(rng.randint(2**31 - 1)), survey.weights, _STARTS)
+    smaller = survey.refit(law, number, int(rng.randint(2**31 - 1)), survey.weights)
     observed = _gain(survey, law, number, int(rng.randint(2**31 - 1)))
     seeds = rng.randint(np.iinfo(np.int32).max, size=n_replicates)
 
@@ -112,7 +111,7 @@ def likelihood_ratio_test(
 
 def _gain(survey: Survey, law: str, number: int, seed: int) -> float:
     fits = [
-        survey.refit(law, number + more, seed, survey.weights, _STARTS) for more in (0, 1)
+        survey.refit(law, number + more, seed, survey.weights) for more in (0, 1)
     ]
     low, high = (float(survey.log_density(fit) @ survey.weights) for fit in fits)
     return 2 * (high - low)

@@ -22,7 +22,7 @@ from kindset.runs import Run, RunDetails
 from kindset.workbench._dataset import Dataset
 from kindset.workbench._notes import collected_notes
 from kindset.workbench._outcome import Execution, Outcome, measures_of
-from kindset.workbench._settings import Setting
+from kindset.workbench._settings import RULE, Setting
 from kindset.workbench._survey_details import survey_details
 from kindset.workbench._survey_words import cautions, summarise_survey
 
@@ -81,13 +81,15 @@ def _fit(
         setting, n_jobs=execution.n_jobs, verbose=execution.verbose
     )
     answers = data.answers.table
-    if not isinstance(setting.k, tuple):
+    if isinstance(setting.k, int):
         model = OrdinalMixture(setting.k, **parameters)
         return model.fit(answers, sample_weight=data.weights), None
+    if setting.chosen_by == RULE and "n_init" not in setting.parameters:
+        del parameters["n_init"]  # the rule also starts from smaller mixtures, and needs fewer
     selection = select_components(
         answers,
-        setting.k,
-        criterion=setting.criterion,
+        range(1, 7) if setting.k is None else setting.k,
+        criterion=setting.chosen_by,
         sample_weight=data.weights,
         **parameters,
     )
