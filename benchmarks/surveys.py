@@ -137,8 +137,9 @@ def simulations(n_tables, n_peers, seed, n_jobs):
                 counts["Gaussian"][judge(gaussian_by_bic(X), true)] += 1
             print(f"  {name} {n_rows} {i}: true {true}, rule {selection.n_components} "
                   f"({selection.law}), {seconds[-1]:.1f} s", flush=True)  # fmt: skip
-        rows.append((name, n_rows, n_tables, *(_percent(counts[who]) for who in counts),
-                     f"{np.mean(aris):.2f}" if aris else "–", f"{np.median(seconds):.1f}"))  # fmt: skip
+        ari = f"{np.mean(aris):.2f}" if aris else "–"
+        shares = [_percent(counts[who]) for who in counts]
+        rows.append((name, n_rows, n_tables, *shares, ari, f"{np.median(seconds):.1f}"))
     table(("tables", "rows", "n", "rule", *(f"{law} by BIC" for law in LAWS), "StepMix by BIC",
            "Gaussian by BIC", "ARI of the rule", "CPU s"), rows)  # fmt: skip
 
@@ -147,7 +148,9 @@ def _percent(counts):
     total = sum(counts.values())
     if not total:
         return "–"
-    return "/".join(f"{100 * counts[word] / total:.0f}" for word in ("right", "too many", "too few"))
+    return "/".join(
+        f"{100 * counts[word] / total:.0f}" for word in ("right", "too many", "too few")
+    )
 
 
 def load(name):
@@ -177,9 +180,11 @@ def real(names, n_peers):
         levels = [int(m) for m in X.max()]
         fold = folds(len(X))
         for law in (*LAWS, "auto"):
+
             def fit(part, law=law, k=k, levels=levels):
                 return OrdinalMixture(k, distribution=law, n_categories=levels, n_init=5,
                                       random_state=0).fit(part)  # fmt: skip
+
             fit(X.iloc[:50])
             begin = time.process_time()
             model = fit(X)
@@ -255,8 +260,8 @@ def million(n_jobs):
 
 def likelihood_ratio(n_jobs):
     title("Bootstrap likelihood-ratio test, anes96, 3 against 4, 100 replicates")
-    survey = Survey.read(load("anes96")[0], None,
-                         {"distribution": "tilted", "random_state": 0, "n_jobs": n_jobs})  # fmt: skip
+    how = {"distribution": "tilted", "random_state": 0, "n_jobs": n_jobs}
+    survey = Survey.read(load("anes96")[0], None, how)
     wall, cpu = time.perf_counter(), time.process_time()
     statistic, p = likelihood_ratio_test(survey, "tilted", 3, n_replicates=100, seed=0)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu

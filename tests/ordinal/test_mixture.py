@@ -100,8 +100,12 @@ def test_order_of_rows_does_not_matter(fitted):
 def test_weights_stand_for_repetition(fitted):
     _, X, _ = fitted
     weights = np.random.default_rng(2).integers(0, 4, size=len(X))
-    weighted = OrdinalMixture(3, distribution="bos", n_categories=5, random_state=0).fit(X, sample_weight=weights)
-    repeated = OrdinalMixture(3, distribution="bos", n_categories=5, random_state=0).fit(np.repeat(X, weights, axis=0))
+    weighted = OrdinalMixture(3, distribution="bos", n_categories=5, random_state=0).fit(
+        X, sample_weight=weights
+    )
+    repeated = OrdinalMixture(3, distribution="bos", n_categories=5, random_state=0).fit(
+        np.repeat(X, weights, axis=0)
+    )
     assert_allclose(weighted.precisions_, repeated.precisions_, rtol=1e-9)
     assert_allclose(weighted.bic(X, weights), repeated.bic(np.repeat(X, weights, axis=0)))
 
@@ -109,7 +113,9 @@ def test_weights_stand_for_repetition(fitted):
 @pytest.mark.parametrize("n_jobs", [2, -1])
 def test_threads_give_bit_identical_results(fitted, n_jobs):
     model, X, _ = fitted
-    again = OrdinalMixture(3, distribution="bos", n_categories=5, random_state=0, n_jobs=n_jobs).fit(X)
+    again = OrdinalMixture(
+        3, distribution="bos", n_categories=5, random_state=0, n_jobs=n_jobs
+    ).fit(X)
     for name in ("weights_", "modes_", "precisions_", "labels_", "history_"):
         assert_array_equal(getattr(again, name), getattr(model, name))
 

@@ -205,6 +205,7 @@ def _survey_facts(run: Run) -> dict[str, Any]:
         "questions": [question.name for question in survey.questions],
         "n_segments": n_segments,
         "found_structure": None if survey.selection is None else n_segments > 1,
+        "selection": None if survey.selection is None else survey.selection.to_dict(),
         "weights": [float(weight) for weight in run.model.weights_],
         "sizes": [segment.n_rows for segment in survey.segments],
         **run.metrics,

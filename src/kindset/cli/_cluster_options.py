@@ -128,7 +128,9 @@ WeightColumn = Annotated[
 Criterion = Annotated[
     str,
     typer.Option(
-        "--criterion", help="What chooses the number: icl, bic, aic or rule.", rich_help_panel=_SURVEYS
+        "--criterion",
+        help="What chooses the number: icl, bic, aic or rule.",
+        rich_help_panel=_SURVEYS,
     ),
 ]
 Starts = Annotated[

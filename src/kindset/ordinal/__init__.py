@@ -1,8 +1,9 @@
-"""Clustering of ordinal data: BOS and GOD distributions and mixtures of them."""
+"""Clustering of survey answers: laws of the answers, mixtures of them, and how many segments."""
 
 from kindset.ordinal._coefficients import bos_coefficients, god_coefficients
 from kindset.ordinal._displays import SegmentProfileDisplay, SelectionDisplay
 from kindset.ordinal._distributions import bos_pmf, god_pmf
+from kindset.ordinal._laws import LAWS
 from kindset.ordinal._mixture import OrdinalMixture
 from kindset.ordinal._profiles import (
     QuestionProfile,
@@ -14,15 +15,18 @@ from kindset.ordinal._profiles import (
 )
 from kindset.ordinal._selection import CRITERIA, ComponentSelection, select_components
 from kindset.ordinal._storage import load_mixture, save_mixture
+from kindset.ordinal._trait import TraitFit
 
 __all__ = [
     "CRITERIA",
+    "LAWS",
     "ComponentSelection",
     "OrdinalMixture",
     "QuestionProfile",
     "SegmentProfileDisplay",
     "SegmentProfiles",
     "SelectionDisplay",
+    "TraitFit",
     "answer_positions",
     "answer_words",
     "bos_coefficients",

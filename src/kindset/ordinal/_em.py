@@ -271,10 +271,7 @@ class Problem:
 def _by_current_law(group: Group, current: Parameters | None) -> list[tuple[Group, bool]]:
     """Split columns into those that have the law already and the others."""
     has = np.array(
-        [
-            current is not None and current.distributions[j] == group.law.name
-            for j in group.features
-        ]
+        [current is not None and current.distributions[j] == group.law.name for j in group.features]
     )
     return [
         (replace(group, features=group.features[part], places=group.places[part]), known)

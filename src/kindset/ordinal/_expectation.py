@@ -35,7 +35,8 @@ class JointTables:
     def build(cls, layout: Layout, log_pmf: FloatArray, weights: FloatArray) -> "JointTables":
         """Join the flat table of log-probabilities, of shape (n_flat, n_components)."""
         terms = np.ascontiguousarray(log_pmf[layout.starts[-1] :])
-        return cls(*_fill(log_pmf, layout.cell_levels, weights), terms)
+        log, linear, scale, log_weights = _fill(log_pmf, layout.cell_levels, weights)
+        return cls(log, linear, scale, log_weights, terms)
 
     def base(self, rows: Rows, part: slice) -> FloatArray:
         """Return log-weights and the numbers' log-densities of some rows; of one, if all agree."""

@@ -68,9 +68,7 @@ class Law(ABC):
         """
 
     @abstractmethod
-    def improve(
-        self, statistics: FloatArray, values: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def improve(self, statistics: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return better values for given statistics, never worse ones, and what they reach.
 
         The second array, of shape (G,), holds the sums of statistics times log-terms.
@@ -148,9 +146,7 @@ class Law(ABC):
         return f"<law {self.name}>"
 
 
-def log_linear_scores(
-    design: FloatArray, p: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def log_linear_scores(design: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return two derivatives of log-probabilities that are linear in the parameters.
 
     `design` is the derivative of the log-odds, of shape (P, m, K), `p` the probabilities (m, K).

@@ -35,9 +35,7 @@ class Gaussian(Law):
         """Take the places as means."""
         return np.stack([places, -firmness], axis=1)
 
-    def improve(
-        self, statistics: FloatArray, values: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def improve(self, statistics: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Take mean and variance, not below the floor."""
         answered, total, squares, _ = statistics.transpose(1, 0, 2)
         answered_or_one = np.where(answered > 0, answered, 1.0)
@@ -119,9 +117,7 @@ class Poisson(Law):
         """Take the places as rates."""
         return np.log(np.maximum(places, 0.1))[:, None, :]
 
-    def improve(
-        self, statistics: FloatArray, values: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def improve(self, statistics: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Take the mean."""
         answered, total = statistics[:, 0], statistics[:, 1]
         rate = np.maximum(total / np.where(answered > 0, answered, 1.0), _LEAST_RATE)

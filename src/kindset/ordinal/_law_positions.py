@@ -59,9 +59,7 @@ class PositionLaw(Law):
         moved[1, k] = (moved[1, k] + MAX_PRECISION) / 2
         return moved
 
-    def improve(
-        self, statistics: FloatArray, values: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def improve(self, statistics: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Find the best position and precision of every column and component."""
         G, m, K = statistics.shape
         modes, precisions = _split(values)

@@ -44,9 +44,7 @@ class Categorical(Law):
         moved[:, k] += self.at(m, np.full((1, 1), place), np.full((1, 1), 0.75))[0, :, 0]
         return unit_shares(moved[None])[0]
 
-    def improve(
-        self, statistics: FloatArray, values: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def improve(self, statistics: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Take the shares of the answers."""
         total = statistics.sum(axis=1, keepdims=True)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -107,9 +105,7 @@ class LogLinear(Categorical):
             logs = logs - strength / 2 * scores[:, None] ** 2
         return unit_shares(logs)
 
-    def improve(
-        self, statistics: FloatArray, values: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def improve(self, statistics: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Take one Newton step, or the shares where they are in the family anyway."""
         return self._improve(statistics, values, 1)
 

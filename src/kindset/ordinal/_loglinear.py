@@ -122,36 +122,33 @@ def _newton_direction(counts: FloatArray, logs: FloatArray, basis: FloatArray) -
             residual[x] = counts[x, k] - size * p[x]
         _own_block(size, p, basis, crossed[k], inverses[k])
         for a in range(degree):
-            pulled[k, a] = 0.0
-            for x in range(m):
-                pulled[k, a] += basis[x, a] * residual[x]
-        for x in range(m):
-            shared[x, x] += size * p[x]
-            gradient[x] += residual[x]
-            for a in range(degree):
-                weighted = 0.0
-                for b in range(degree):
-                    weighted += crossed[k, x, b] * inverses[k, b, a]
-                gradient[x] -= weighted * pulled[k, a]
-                for y in range(m):
-                    shared[x, y] -= weighted * crossed[k, y, a]
-            for y in range(m):
-                shared[x, y] -= size * p[x] * p[y]
+            pulled[k, a] = (basis[:, a] * residual).sum()
+        _eliminate(size, p, crossed[k], inverses[k], shared)
+        gradient += residual - crossed[k] @ (inverses[k] @ pulled[k])
     delta = _solve_shared(shared, gradient, basis)
     out = np.empty((m, n_components))
     for k in range(n_components):
-        for x in range(m):
-            out[x, k] = delta[x]
-        for a in range(degree):
-            own = 0.0
-            for b in range(degree):
-                pull = pulled[k, b]
-                for x in range(m):
-                    pull -= crossed[k, x, b] * delta[x]
-                own += inverses[k, a, b] * pull
-            for x in range(m):
-                out[x, k] += basis[x, a] * own
+        own = inverses[k] @ (pulled[k] - crossed[k].T @ delta)
+        out[:, k] = delta + basis @ own
     return out
+
+
+@njit(cache=True, nogil=True)
+def _eliminate(
+    size: float, p: FloatArray, crossed: FloatArray, inverse: FloatArray, shared: FloatArray
+) -> None:
+    """Add a component's share of the shared curvature, its own parameters eliminated."""
+    m, degree = crossed.shape
+    for x in range(m):
+        shared[x, x] += size * p[x]
+        for y in range(m):
+            shared[x, y] -= size * p[x] * p[y]
+        for a in range(degree):
+            weighted = 0.0
+            for b in range(degree):
+                weighted += crossed[x, b] * inverse[b, a]
+            for y in range(m):
+                shared[x, y] -= weighted * crossed[y, a]
 
 
 @njit(cache=True, nogil=True)

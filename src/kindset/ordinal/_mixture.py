@@ -43,7 +43,12 @@ from kindset.ordinal._encoding import (
     read_table,
     set_answers,
 )
-from kindset.ordinal._expectation import JointTables, most_probable, posterior
+from kindset.ordinal._expectation import (
+    JointTables,
+    expected_counts,
+    most_probable,
+    posterior,
+)
 from kindset.ordinal._information import standard_errors
 from kindset.ordinal._laws import DEFAULT_LAW, LAWS, ORDERED_LAWS
 from kindset.ordinal._rows import (
@@ -194,6 +199,8 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
     >>> [str(model.categories_[j][mode - 1]) for mode in model.modes_[:, j]]
     ['Moderate', 'Conservative', 'Slightly liberal']
     """
+
+    start_objectives_: FloatArray
 
     _parameter_constraints: ClassVar[dict[str, Constraint]] = {
         "n_components": Whole(1),
@@ -498,6 +505,11 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
                 stacklevel=4,
             )
 
+    def _climb_from(self, smaller: "OrdinalMixture", X: Any, sample_weight: Any) -> None:
+        """Fit again, also from a mixture with one component less that has a higher likelihood."""
+        rows, weights, candidates = self._prepare(X, sample_weight)
+        self._fit_rows(rows, weights, candidates, smaller._parameters)
+
     def _set_scales(self, table: Table, weights: FloatArray) -> None:
         """Standardise the columns of numbers, but not counts."""
         self.centers_, self.scales_ = np.zeros(table.shape[1]), np.ones(table.shape[1])
@@ -518,6 +530,7 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
         if len(rivals) == 1:
             return self._search(problem, seeds, part, smaller)
         best: Fit | None = None
+        starts: FloatArray = np.empty(0)
         for rival in rivals:
             fit = self._search(rival, seeds, part, smaller)
             # From now on laws may differ from column to column.
@@ -547,7 +560,7 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
         best = fits[0]
         fit = Fit(best.parameters, interrupted=best.interrupted)
         if not best.interrupted:
-            how = {"tol": self.tol, "n_jobs": self.n_jobs}
+            how: dict[str, Any] = {"tol": self.tol, "n_jobs": self.n_jobs}
             try:
                 for start in _distinct(fits)[:_FINALISTS]:
                     trial = run_em(
@@ -625,7 +638,9 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
         self.converged_ = fit.converged
         self.interrupted_ = fit.interrupted
         if not plain:
-            self.log_likelihood_ = float(self._posterior(rows)[1] @ weights)
+            training = self._training.rows
+            tables = self._tables(training)
+            self.log_likelihood_ = expected_counts(training, tables, n_jobs=self.n_jobs)[0]
         self.__dict__.pop("_standard_errors", None)
 
     def _set_parameters(self, parameters: Parameters) -> None:
@@ -788,9 +803,7 @@ def _distinct(fits: list[Fit]) -> list[Fit]:
 
 def rival_problems(problem: Problem) -> list[Problem]:
     """Return a problem for each law that columns have in question, the same for all of them."""
-    rivals = dict.fromkeys(
-        name for names in problem.candidates if len(names) > 1 for name in names
-    )
+    rivals = dict.fromkeys(name for names in problem.candidates if len(names) > 1 for name in names)
     if not rivals:
         return [problem]
     return [

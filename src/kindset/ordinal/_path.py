@@ -75,9 +75,7 @@ class Survey:
         model._fit_rows(self.rows, self.weights, self.laws[law], before, quiet=True)
         return model
 
-    def refit(
-        self, law: str, n_components: int, seed: int, weights: FloatArray
-    ) -> Parameters:
+    def refit(self, law: str, n_components: int, seed: int, weights: FloatArray) -> Parameters:
         """Return the parameters of a mixture that is fitted anew to other weights of the rows."""
         rows = Rows.merge(self.rows.codes, weights, self.rows.layout.n_levels, self.rows.numbers)
         template = self.template
@@ -107,9 +105,7 @@ class Survey:
         return list(runner(delayed(function)(*args) for function, args in tasks))
 
 
-def _law_name(
-    names: tuple[tuple[str, ...], ...], options: tuple[tuple[str, ...], ...]
-) -> str:
+def _law_name(names: tuple[tuple[str, ...], ...], options: tuple[tuple[str, ...], ...]) -> str:
     """Name the law in question: that of the columns with a choice, else that of categories."""
     for (name, *_), choice in zip(names, options, strict=True):
         if len(choice) > 1:

@@ -209,6 +209,9 @@ def _by_criterion(
             try:
                 check_interrupt()
                 model = OrdinalMixture(number, **parameters).fit(X, sample_weight=sample_weight)
+                smaller = models.get(number - 1)
+                if smaller is not None and model.log_likelihood_ < smaller.log_likelihood_:
+                    model._climb_from(smaller, X, sample_weight)
             except KeyboardInterrupt:
                 if not models:
                     raise
@@ -248,9 +251,7 @@ class _Path:
         self.rows[number] = _measures(survey, model)
 
 
-def _by_rule(
-    survey: Survey, wanted: list[int], seed: int, n_replicates: int
-) -> ComponentSelection:
+def _by_rule(survey: Survey, wanted: list[int], seed: int, n_replicates: int) -> ComponentSelection:
     interrupted = False
     try:
         paths = survey.parallel([(_fit_path, (survey, law, wanted, seed)) for law in survey.laws])
@@ -359,7 +360,7 @@ def _reproduces(path: pd.DataFrame, number: int) -> bool:
 
 
 def _lowest(values: "pd.Series[Any]") -> int:
-    return int(values.idxmin())
+    return int(values.index[int(np.argmin(values.to_numpy()))])
 
 
 def _seed(random_state: Any) -> int:

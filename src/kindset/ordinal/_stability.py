@@ -110,8 +110,6 @@ def likelihood_ratio_test(
 
 
 def _gain(survey: Survey, law: str, number: int, seed: int) -> float:
-    fits = [
-        survey.refit(law, number + more, seed, survey.weights) for more in (0, 1)
-    ]
+    fits = [survey.refit(law, number + more, seed, survey.weights) for more in (0, 1)]
     low, high = (float(survey.log_density(fit) @ survey.weights) for fit in fits)
     return 2 * (high - low)

@@ -40,7 +40,7 @@ def at_rows(problem: Problem, rng: np.random.RandomState) -> Parameters:
 def _drawn(
     problem: Problem, rng: np.random.RandomState
 ) -> tuple[tuple[str, ...], FloatArray, FloatArray, FloatArray]:
-    """Draw laws, weights, and for each component and column an answer and how firmly it is given."""
+    """Draw laws, weights, and for each component and column an answer and its firmness."""
     rows, shape = problem.rows, (problem.n_components, len(problem.candidates))
     names = tuple(options[rng.randint(len(options))] for options in problem.candidates)
     weights = rng.dirichlet(np.ones(problem.n_components))

@@ -169,6 +169,12 @@ def _check(model: OrdinalMixture, columns: tuple[Any, ...]) -> None:
         raise ValueError("a column's scale is not positive")
     if not ((model.labels_ >= 0) & (model.labels_ < K)).all():
         raise ValueError("a parameter is out of its range")
+    _check_columns(model, columns)
+
+
+def _check_columns(model: OrdinalMixture, columns: tuple[Any, ...]) -> None:
+    """Refuse values that no law can have."""
+    K, errors = model.n_components, model._standard_errors
     for j, (name, values) in enumerate(zip(model.distributions_, columns, strict=True)):
         law, m = LAWS[name], int(max(model.n_categories_[j], 1))
         if values.shape != (law.width(m), K):

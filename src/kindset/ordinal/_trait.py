@@ -170,9 +170,7 @@ def _regression(counts: FloatArray, _: FloatArray, nodes: FloatArray) -> FloatAr
     return np.array([intercept, slope, np.log(variance) / 2])
 
 
-def _poisson_regression(
-    counts: FloatArray, current: FloatArray, nodes: FloatArray
-) -> FloatArray:
+def _poisson_regression(counts: FloatArray, current: FloatArray, nodes: FloatArray) -> FloatArray:
     """Take one Newton step of a log-linear rate, shortened until the likelihood does not fall."""
     answered, total, _, _ = counts
     design = np.stack([np.ones_like(nodes), nodes])

@@ -102,10 +102,12 @@ class Setting:
         """Return all that decides the result, as a run writes it down."""
         if self.described.takes == "answers":
             chosen = not isinstance(self.k, int)
+            by_rule = chosen and self.chosen_by == RULE
+            starts = {} if by_rule else {"n_init": self.described.defaults["n_init"]}
             return {
                 "tried": list(self.k) if isinstance(self.k, tuple) else [self.number],
                 "criterion": self.chosen_by if chosen else None,
-                "n_init": self.described.defaults["n_init"],
+                **starts,
                 **self.parameters,
             }
         scaled = {} if self.scale == "none" else {"scale": self.scale}

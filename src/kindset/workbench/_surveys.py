@@ -81,6 +81,7 @@ def _fit(
         setting, n_jobs=execution.n_jobs, verbose=execution.verbose
     )
     answers = data.answers.table
+    parameters["distribution"] = _laws(answers, parameters["distribution"])
     if isinstance(setting.k, int):
         model = OrdinalMixture(setting.k, **parameters)
         return model.fit(answers, sample_weight=data.weights), None
@@ -94,6 +95,20 @@ def _fit(
         **parameters,
     )
     return selection.model, selection
+
+
+def _laws(answers: pd.DataFrame, law: Any) -> Any:
+    """Return the law of every column; the method's own is for ordered answers only."""
+    others: dict[Any, str] = {}
+    for name, column in answers.items():
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            if not column.cat.ordered:
+                others[name] = "categorical"
+        elif pd.api.types.is_float_dtype(column) and (column.dropna() % 1 != 0).any():
+            others[name] = "gaussian"
+    if not others or not isinstance(law, str) or law == "auto":
+        return law
+    return {name: others.get(name, law) for name in answers.columns}
 
 
 def memberships(
