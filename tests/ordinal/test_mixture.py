@@ -17,7 +17,7 @@ from sklearn.model_selection import GridSearchCV
 from kindset import OrdinalMixture
 from kindset.datasets import load_anes96
 from kindset.exceptions import InputError
-from kindset.ordinal import _mixture, bos_pmf, god_pmf
+from kindset.ordinal import _search, bos_pmf, god_pmf
 from kindset.ordinal._rows import Rows
 
 PMF = {"bos": bos_pmf, "god": god_pmf}
@@ -461,17 +461,17 @@ class TestReviewed:
 
     def test_interrupt_in_the_last_phase(self, monkeypatch):
         X = np.random.default_rng(0).integers(1, 8, size=(40_000, 8))
-        original = _mixture.run_em
+        original = _search.run_em
 
         def interrupted(*args, **kwargs):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(_mixture, "run_em", interrupted)
+        monkeypatch.setattr(_search, "run_em", interrupted)
         with pytest.warns(UserWarning, match="finished on all rows"):
             model = OrdinalMixture(2, random_state=0, n_init=1).fit(X)
         assert model.interrupted_
         assert_allclose(model.log_likelihood_, model.score_samples(X).sum())
-        assert original is not _mixture.run_em
+        assert original is not _search.run_em
 
     @pytest.mark.parametrize("backend", ["loky", "threading"])
     def test_backends_agree(self, fitted, backend):

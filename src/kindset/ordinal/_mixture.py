@@ -1,21 +1,19 @@
 """The estimator: a mixture of ordinal distributions, one independent law for each question."""
 
 import warnings
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin, DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from kindset._interrupt import check_interrupt, held_interrupts
-from kindset._progress import progress_bar
+from kindset._interrupt import held_interrupts
 from kindset._validation import (
     Choice,
     Constraint,
@@ -30,7 +28,7 @@ from kindset._validation import (
 )
 from kindset.exceptions import InputError
 from kindset.ordinal._coefficients import FloatArray
-from kindset.ordinal._em import Fit, Parameters, Problem, run_em
+from kindset.ordinal._em import Fit, Parameters, Problem
 from kindset.ordinal._encoding import (
     Kind,
     Table,
@@ -59,13 +57,8 @@ from kindset.ordinal._rows import (
     Rows,
     number_statistics,
 )
-from kindset.ordinal._squarem import finish
-from kindset.ordinal._starts import STARTS, run_splits, run_start
-
-_SUBSAMPLE_PER_COMPONENT = 1_000
-_SUBSAMPLE_ABOVE = 30_000
-_FINALISTS, _GLANCE = 4, 3
-"""So many starts go on to all rows of a long table, and so many iterations decide among them."""
+from kindset.ordinal._search import Search
+from kindset.ordinal._starts import STARTS
 
 
 class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
@@ -199,8 +192,6 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
     >>> [str(model.categories_[j][mode - 1]) for mode in model.modes_[:, j]]
     ['Moderate', 'Conservative', 'Slightly liberal']
     """
-
-    start_objectives_: FloatArray
 
     _parameter_constraints: ClassVar[dict[str, Constraint]] = {
         "n_components": Whole(1),
@@ -491,8 +482,13 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
         problem = Problem(rows, self.n_components, candidates, self.prior_count)
         if not quiet:
             self._warn_if_not_identifiable(problem)
+        search = Search(
+            self.init, self.n_init, self.max_iter, self.tol, self.n_jobs, bool(self.verbose)
+        )
         with held_interrupts():
-            fit = self._best_fit(problem, smaller)
+            fit, self.start_objectives_ = search.run(
+                problem, check_random_state(self.random_state), smaller
+            )
         names = tuple((name,) for name in fit.parameters.distributions)
         self._training = replace(problem, candidates=names)
         choice = any(len(options) > 1 for options in candidates)
@@ -517,109 +513,6 @@ class OrdinalMixture(ClusterMixin, DensityMixin, BaseEstimator):
             if self.distributions_[j] != "poisson":
                 values = read_numbers(table, [j])[:, 0]
                 self.centers_[j], self.scales_[j] = _center_and_scale(values, weights)
-
-    def _best_fit(self, problem: Problem, smaller: Parameters | None = None) -> Fit:
-        """Run all starts with each law in question, and return the best fit."""
-        rng = check_random_state(self.random_state)
-        seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_init)
-        part = None
-        if len(problem.rows) > _SUBSAMPLE_ABOVE:
-            size = int(np.clip(_SUBSAMPLE_PER_COMPONENT * self.n_components, 5_000, 20_000))
-            part = problem.rows.draw(size, rng)
-        rivals = rival_problems(problem)
-        if len(rivals) == 1:
-            return self._search(problem, seeds, part, smaller)
-        best: Fit | None = None
-        starts: FloatArray = np.empty(0)
-        for rival in rivals:
-            fit = self._search(rival, seeds, part, smaller)
-            # From now on laws may differ from column to column.
-            fit = run_em(problem, fit.parameters, max_iter=self.max_iter, tol=self.tol,
-                         n_jobs=self.n_jobs)  # fmt: skip
-            if best is None or fit.objective > best.objective:
-                best, starts = fit, self.start_objectives_
-            if fit.interrupted:
-                break
-        assert best is not None
-        self.start_objectives_ = starts
-        return best
-
-    def _search(
-        self, problem: Problem, seeds: IntArray, part: Rows | None, smaller: Parameters | None
-    ) -> Fit:
-        """Return the best of all starts; on a long table they run on a part of it first."""
-        here = problem if part is None else replace(problem, rows=part)
-        fits = self._run_starts(here, seeds)
-        if smaller is not None and not fits[0].interrupted:
-            fits.append(run_splits(here, smaller, max_iter=self.max_iter, tol=self.tol))
-        fits.sort(key=lambda fit: -fit.objective)
-        return fits[0] if part is None else self._finish(problem, fits)
-
-    def _finish(self, problem: Problem, fits: list[Fit]) -> Fit:
-        """Go on with the best few starts on all rows, and to the end with the best of them."""
-        best = fits[0]
-        fit = Fit(best.parameters, interrupted=best.interrupted)
-        if not best.interrupted:
-            how: dict[str, Any] = {"tol": self.tol, "n_jobs": self.n_jobs}
-            try:
-                for start in _distinct(fits)[:_FINALISTS]:
-                    trial = run_em(
-                        problem, start.parameters, max_iter=min(_GLANCE, self.max_iter), **how
-                    )
-                    if trial.objective > fit.objective:
-                        fit = trial
-                    if trial.interrupted:
-                        break
-                # A glance may look converged by `tol` per row where rows are many.
-                fit.converged = False
-                finish(problem, fit, max_iter=self.max_iter, **how)
-            except KeyboardInterrupt:
-                fit.interrupted = True
-            if fit.interrupted:
-                warnings.warn(
-                    "Interrupted while the best start was finished on all rows: what it had "
-                    "reached is kept.",
-                    stacklevel=3,
-                )
-        fit.history = fit.history or [problem.expect(fit.parameters)[0]]
-        return fit
-
-    def _run_starts(self, problem: Problem, seeds: IntArray) -> list[Fit]:
-        """Return the fits of all starts, the best first."""
-        done: list[Fit] = []
-        reached: list[float] = []
-        title = f"{self.n_components} components"
-        with progress_bar(title, self.n_init, enabled=bool(self.verbose)) as advance:
-            fits = self._starts_from(problem, seeds)
-            try:
-                for fit in fits:
-                    done.append(fit)
-                    if fit.interrupted:
-                        raise KeyboardInterrupt
-                    reached.append(fit.objective)
-                    check_interrupt()
-                    advance(f"best log-likelihood {max(reached):.2f}")
-            except KeyboardInterrupt:
-                if not done:
-                    raise
-                with warnings.catch_warnings(action="ignore"):  # joblib's, of unused results
-                    fits.close()
-                max(done, key=lambda fit: fit.objective).interrupted = True
-                warnings.warn(
-                    f"Interrupted after {len(reached)} of {self.n_init} starts: the best so far is "
-                    "kept.",
-                    stacklevel=5,
-                )
-        self.start_objectives_ = np.array(reached)
-        return sorted(done, key=lambda fit: -fit.objective)
-
-    def _starts_from(self, problem: Problem, seeds: IntArray) -> Generator[Fit, None, None]:
-        def run(seed: int) -> Fit:
-            return run_start(problem, self.init, seed, max_iter=self.max_iter, tol=self.tol)
-
-        # Threads: the kernels run without the interpreter's lock, and nothing is copied.
-        parallel = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
-        yield from parallel(delayed(run)(seed) for seed in seeds)
 
     def _store(self, fit: Fit, rows: Rows, weights: FloatArray, *, plain: bool) -> None:
         """Set the fitted attributes, the largest cluster first.
@@ -790,30 +683,6 @@ def _center_and_scale(values: FloatArray, weights: FloatArray) -> tuple[float, f
     center = float(np.average(values[known], weights=weights[known]))
     variance = float(np.average((values[known] - center) ** 2, weights=weights[known]))
     return center, float(np.sqrt(variance)) or 1.0
-
-
-def _distinct(fits: list[Fit]) -> list[Fit]:
-    """Leave out fits that came to the same optimum as one before."""
-    kept: list[Fit] = []
-    for fit in fits:
-        if not kept or kept[-1].objective - fit.objective > 1e-6 * abs(fit.objective):
-            kept.append(fit)
-    return kept
-
-
-def rival_problems(problem: Problem) -> list[Problem]:
-    """Return a problem for each law that columns have in question, the same for all of them."""
-    rivals = dict.fromkeys(name for names in problem.candidates if len(names) > 1 for name in names)
-    if not rivals:
-        return [problem]
-    return [
-        replace(
-            problem,
-            candidates=tuple((rival,) if rival in names else names[:1]
-                             for names in problem.candidates),
-        )
-        for rival in rivals
-    ]  # fmt: skip
 
 
 def row_weights(sample_weight: Any, n_samples: int) -> FloatArray:

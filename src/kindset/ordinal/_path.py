@@ -11,8 +11,9 @@ from kindset.ordinal._coefficients import FloatArray
 from kindset.ordinal._em import Parameters, Problem
 from kindset.ordinal._expectation import most_probable, posterior
 from kindset.ordinal._laws import LAWS
-from kindset.ordinal._mixture import OrdinalMixture, rival_problems
+from kindset.ordinal._mixture import OrdinalMixture
 from kindset.ordinal._rows import IntArray, Rows, number_statistics
+from kindset.ordinal._search import rival_problems
 from kindset.ordinal._starts import quick_fit
 
 _REFIT_TOL = 1e-5
