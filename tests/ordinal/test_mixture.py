@@ -299,7 +299,9 @@ class TestDegenerate:
     def test_one_category_says_nothing(self, fitted):
         model, X, _ = fitted
         wider = np.hstack([X, np.full((len(X), 1), 7)])
-        again = OrdinalMixture(3, n_categories=[5, 5, 5, 5, None], random_state=0).fit(wider)
+        again = OrdinalMixture(
+            3, distribution="bos", n_categories=[5, 5, 5, 5, None], random_state=0
+        ).fit(wider)
         assert_allclose(again.log_likelihood_, model.log_likelihood_, rtol=1e-6)
         assert again.n_parameters_ == model.n_parameters_
         assert again.n_categories_[-1] == 1

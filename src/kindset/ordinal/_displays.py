@@ -161,7 +161,9 @@ class SelectionDisplay:
     --------
     >>> from kindset.datasets import load_anes96
     >>> from kindset.ordinal import SelectionDisplay, select_components
-    >>> selection = select_components(load_anes96().data, range(1, 4), n_init=4, random_state=0)
+    >>> selection = select_components(
+    ...     load_anes96().data, range(1, 4), criterion="icl", n_init=4, random_state=0
+    ... )
     >>> SelectionDisplay(selection).plot().ax_.get_xlabel()
     'Number of segments'
     """
