@@ -17,7 +17,7 @@ from kindset.ordinal._squarem import finish
 
 _KMEANS_ITERATIONS = 10
 _TRIES = 4
-_QUICK_ROWS = 50_000
+_QUICK_ROWS = 20_000
 
 
 def random_parameters(problem: Problem, rng: np.random.RandomState) -> Parameters:
