@@ -27,8 +27,8 @@ def score_basis(m: int, degree: int) -> FloatArray:
     Examples
     --------
     >>> from kindset.ordinal._loglinear import score_basis
-    >>> score_basis(3, 1)[:, 0].round(3)
-    array([-0.707,  0.   ,  0.707])
+    >>> score_basis(4, 1)[:, 0].round(3)
+    array([-0.671, -0.224,  0.224,  0.671])
     """
     scores = np.linspace(-1, 1, m)
     basis, _ = np.linalg.qr(np.vander(scores, degree + 1, increasing=True))
