@@ -163,8 +163,12 @@ class Problem:
         if self.has_prior:
             objective += float((self.prior[:, None] * flat).sum())
         if self._has_choice:
-            objective -= self._price * parameters.n_parameters(self.rows.layout.n_levels)
+            objective -= self.penalty(parameters)
         return objective, sizes, counts
+
+    def penalty(self, parameters: Parameters) -> float:
+        """Return half of BIC's penalty: what parameters cost where laws compete."""
+        return self._price * parameters.n_parameters(self.rows.layout.n_levels)
 
     def maximize(self, sizes: FloatArray, counts: FloatArray, current: Parameters) -> Parameters:
         """Return parameters that raise the expected objective; never worse ones."""
