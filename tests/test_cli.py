@@ -184,7 +184,10 @@ def test_never_overwrites_unasked(kindset, survey, folder):
     [
         (["none.csv", "-m", "bos", "-k", "2"], "there is no file none.csv"),
         ([".", "-m", "bos", "-k", "2"], "clusters tables of answers"),
-        (["survey.csv", "-m", "mean", "-k", "2"], "--method must be one of bos, god, ordinal"),
+        (
+            ["survey.csv", "-m", "mean", "-k", "2"],
+            "--method must be one of survey, tilted, adjacent",
+        ),
         (["survey.csv", "-m", "bos", "-k", "two"], "-k takes a number"),
         (["survey.csv", "-m", "bos", "-k", "5:2"], "-k takes a number"),
         (["survey.csv", "-m", "bos", "-k", "0"], "-k takes a number"),

@@ -487,7 +487,7 @@ def test_images_are_not_scaled(kindset, folder, k):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["rows.csv", "-m", "magic", "-k", 2], "--method must be one of bos, god"),
+        (["rows.csv", "-m", "magic", "-k", 2], "--method must be one of survey, tilted"),
         (["rows.csv", "-m", "kmeans", "-k", 2], "column 'who' holds text, 'p00' in row 1"),
         (["rows.csv", "-m", "kmeans", "-k", 2, *COLUMNS, "-p", "n_init"], "--param takes"),
         (["rows.csv", "-m", "kmeans", "-k", 2, *COLUMNS, "-p", "x=1"], "--param x: kmeans has"),

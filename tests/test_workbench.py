@@ -160,7 +160,7 @@ def test_methods_are_described_in_one_table():
 @pytest.mark.parametrize(
     ("arguments", "parameter", "message"),
     [
-        ({"method": "magic", "k": 2}, "method", "must be one of bos, god"),
+        ({"method": "magic", "k": 2}, "method", "must be one of survey, tilted"),
         ({"method": "kmeans", "k": "two"}, "k", "takes a number of clusters"),
         ({"method": "kmeans", "k": 0}, "k", "takes a number of clusters"),
         ({"method": "kmeans", "k": 200}, "k", "there are only 80 samples"),

@@ -62,7 +62,7 @@ def test_e_step_survives_underflow():
     codes = np.tile([[0], [99]], (1, 60))
     problem = _problem(codes, n_levels, 2, ["god"])
     at = np.where(np.arange(60) % 2, 0, 99)
-    parameters = Parameters(
+    parameters = Parameters.from_positions(
         np.array([0.5, 0.5]), np.stack([at, 99 - at]), np.full((2, 60), 0.999), ("god",) * 60
     )
     objective, sizes, counts = problem.expect(parameters)
@@ -114,7 +114,7 @@ def test_empty_component_is_put_to_use():
     n_levels = np.array([5, 5])
     codes = np.repeat([[0, 0], [4, 4]], 20, axis=0)
     problem = _problem(codes, n_levels, 2)
-    start = Parameters(
+    start = Parameters.from_positions(
         np.array([1.0, 0.0]), np.zeros((2, 2), dtype=np.int64), np.full((2, 2), 0.5), ("bos",) * 2
     )
     fit = run_em(problem, start, max_iter=100, tol=1e-8)

@@ -17,7 +17,7 @@ from sklearn.model_selection import GridSearchCV
 from kindset import OrdinalMixture
 from kindset.datasets import load_anes96
 from kindset.exceptions import InputError
-from kindset.ordinal import _mixture, bos_pmf, god_pmf
+from kindset.ordinal import _search, bos_pmf, god_pmf
 from kindset.ordinal._rows import Rows
 
 PMF = {"bos": bos_pmf, "god": god_pmf}
@@ -39,7 +39,7 @@ def make_answers(n=600, distribution="bos", seed=0, missing=0.0):
 @pytest.fixture(scope="module")
 def fitted():
     X, z = make_answers()
-    return OrdinalMixture(3, n_categories=5, random_state=0).fit(X), X, z
+    return OrdinalMixture(3, distribution="bos", n_categories=5, random_state=0).fit(X), X, z
 
 
 @pytest.mark.parametrize("distribution", ["bos", "god"])
@@ -92,7 +92,7 @@ def test_criteria(fitted):
 def test_order_of_rows_does_not_matter(fitted):
     model, X, _ = fitted
     order = np.random.default_rng(1).permutation(len(X))
-    again = OrdinalMixture(3, n_categories=5, random_state=0).fit(X[order])
+    again = OrdinalMixture(3, distribution="bos", n_categories=5, random_state=0).fit(X[order])
     assert_allclose(again.log_likelihood_, model.log_likelihood_, rtol=1e-12)
     assert_array_equal(again.labels_, model.labels_[order])
 
@@ -100,8 +100,12 @@ def test_order_of_rows_does_not_matter(fitted):
 def test_weights_stand_for_repetition(fitted):
     _, X, _ = fitted
     weights = np.random.default_rng(2).integers(0, 4, size=len(X))
-    weighted = OrdinalMixture(3, n_categories=5, random_state=0).fit(X, sample_weight=weights)
-    repeated = OrdinalMixture(3, n_categories=5, random_state=0).fit(np.repeat(X, weights, axis=0))
+    weighted = OrdinalMixture(3, distribution="bos", n_categories=5, random_state=0).fit(
+        X, sample_weight=weights
+    )
+    repeated = OrdinalMixture(3, distribution="bos", n_categories=5, random_state=0).fit(
+        np.repeat(X, weights, axis=0)
+    )
     assert_allclose(weighted.precisions_, repeated.precisions_, rtol=1e-9)
     assert_allclose(weighted.bic(X, weights), repeated.bic(np.repeat(X, weights, axis=0)))
 
@@ -109,21 +113,25 @@ def test_weights_stand_for_repetition(fitted):
 @pytest.mark.parametrize("n_jobs", [2, -1])
 def test_threads_give_bit_identical_results(fitted, n_jobs):
     model, X, _ = fitted
-    again = OrdinalMixture(3, n_categories=5, random_state=0, n_jobs=n_jobs).fit(X)
+    again = OrdinalMixture(
+        3, distribution="bos", n_categories=5, random_state=0, n_jobs=n_jobs
+    ).fit(X)
     for name in ("weights_", "modes_", "precisions_", "labels_", "history_"):
         assert_array_equal(getattr(again, name), getattr(model, name))
 
 
-def test_auto_is_at_least_as_good_as_either():
+def test_auto_has_the_lowest_bic():
     X = load_anes96().data
+    names = ("bos", "god", "categorical", "adjacent", "tilted", "auto")
     fits = {
-        name: OrdinalMixture(2, distribution=name, random_state=0).fit(X)
-        for name in ("bos", "god", "auto")
+        name: OrdinalMixture(2, distribution=name, random_state=0, n_init=4).fit(X)
+        for name in names
     }
-    assert fits["auto"].log_likelihood_ > fits["bos"].log_likelihood_
-    assert fits["auto"].log_likelihood_ > fits["god"].log_likelihood_
-    assert set(fits["auto"].distributions_) == {"bos", "god"}
-    mixed = OrdinalMixture(2, distribution=fits["auto"].distributions_, random_state=0).fit(X)
+    bic = {name: model.bic(X) for name, model in fits.items()}
+    assert bic["auto"] <= min(bic.values())
+    assert len(set(fits["auto"].distributions_)) > 1
+    chosen = fits["auto"].distributions_
+    mixed = OrdinalMixture(2, distribution=chosen, random_state=0, n_init=4).fit(X)
     assert_allclose(mixed.log_likelihood_, fits["auto"].log_likelihood_, rtol=1e-4)
 
 
@@ -210,7 +218,9 @@ def test_sample_of_a_frame_can_be_fitted_again():
 
 def test_standard_errors_equal_the_numerical_information():
     X, _ = make_answers(500, missing=0.1)
-    model = OrdinalMixture(2, n_categories=5, random_state=0, tol=1e-12, max_iter=5000).fit(X)
+    model = OrdinalMixture(
+        2, distribution="bos", n_categories=5, random_state=0, tol=1e-12, max_iter=5000
+    ).fit(X)
     codes = np.where(np.isnan(X), 0, X).astype(int) - 1
     n_precisions = model.precisions_.size
 
@@ -242,8 +252,8 @@ def test_standard_errors_equal_the_numerical_information():
 
 def test_prior_keeps_precisions_away_from_one():
     X = np.tile([[1, 2, 3]], (20, 1))
-    sure = OrdinalMixture(1, n_categories=4).fit(X)
-    careful = OrdinalMixture(1, n_categories=4, prior_count=1.0).fit(X)
+    sure = OrdinalMixture(1, distribution="bos", n_categories=4).fit(X)
+    careful = OrdinalMixture(1, distribution="bos", n_categories=4, prior_count=1.0).fit(X)
     assert sure.precisions_.min() > 0.999999
     assert careful.precisions_.max() < 0.99
     assert careful.log_likelihood_ < sure.log_likelihood_
@@ -275,7 +285,7 @@ def test_long_table_starts_on_a_part_of_it():
 class TestDegenerate:
     def test_one_component(self, fitted):
         _, X, _ = fitted
-        model = OrdinalMixture(1).fit(X)
+        model = OrdinalMixture(1, distribution="bos").fit(X)
         assert_array_equal(model.labels_, 0)
         assert_allclose(model.weights_, [1])
         assert_allclose(model.icl(X), model.bic(X))
@@ -289,7 +299,9 @@ class TestDegenerate:
     def test_one_category_says_nothing(self, fitted):
         model, X, _ = fitted
         wider = np.hstack([X, np.full((len(X), 1), 7)])
-        again = OrdinalMixture(3, n_categories=[5, 5, 5, 5, None], random_state=0).fit(wider)
+        again = OrdinalMixture(
+            3, distribution="bos", n_categories=[5, 5, 5, 5, None], random_state=0
+        ).fit(wider)
         assert_allclose(again.log_likelihood_, model.log_likelihood_, rtol=1e-6)
         assert again.n_parameters_ == model.n_parameters_
         assert again.n_categories_[-1] == 1
@@ -297,7 +309,7 @@ class TestDegenerate:
     def test_constant_column_with_declared_categories(self, fitted):
         _, X, _ = fitted
         wider = np.hstack([X, np.full((len(X), 1), 2)])
-        model = OrdinalMixture(3, n_categories=5, random_state=0).fit(wider)
+        model = OrdinalMixture(3, distribution="bos", n_categories=5, random_state=0).fit(wider)
         assert_array_equal(model.modes_[:, -1], 2)
         assert np.isnan(model.standard_errors_.precisions[:, -1]).all()
         assert np.isfinite(model.score_samples([[1, 1, 1, 1, 5]])).all()
@@ -322,7 +334,7 @@ class TestDegenerate:
     def test_more_components_than_distinct_rows(self):
         X = np.repeat([[1, 1, 4], [4, 4, 1]], 10, axis=0)
         with pytest.warns(UserWarning, match="2 distinct rows for 4 components"):
-            model = OrdinalMixture(4, n_categories=4, random_state=0).fit(X)
+            model = OrdinalMixture(4, distribution="bos", n_categories=4, random_state=0).fit(X)
         assert_allclose(model.weights_.sum(), 1)
         assert_allclose(model.log_likelihood_, 20 * np.log(0.5), rtol=1e-6)
         assert len(set(model.labels_)) == 2
@@ -350,7 +362,8 @@ class TestDegenerate:
         ({"tol": -1}, "tol must be a number from 0"),
         ({"prior_count": np.inf}, "prior_count"),
         ({"init": "magic"}, "init must be one of 'mixed'"),
-        ({"distribution": "gauss"}, "distribution must be one of 'bos', 'god', 'auto'"),
+        ({"distribution": "gauss"}, "distribution must be one of 'bos', 'god', 'categorical'"),
+        ({"distribution": {"q9": "bos"}}, "distribution names 'q9', but X has no such column"),
         ({"distribution": ["bos"]}, "distribution names 1 distributions for 4 columns"),
     ],
 )
@@ -450,23 +463,23 @@ class TestReviewed:
 
     def test_interrupt_in_the_last_phase(self, monkeypatch):
         X = np.random.default_rng(0).integers(1, 8, size=(40_000, 8))
-        original = _mixture.run_em
+        original = _search.run_em
 
         def interrupted(*args, **kwargs):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(_mixture, "run_em", interrupted)
+        monkeypatch.setattr(_search, "run_em", interrupted)
         with pytest.warns(UserWarning, match="finished on all rows"):
             model = OrdinalMixture(2, random_state=0, n_init=1).fit(X)
         assert model.interrupted_
         assert_allclose(model.log_likelihood_, model.score_samples(X).sum())
-        assert original is not _mixture.run_em
+        assert original is not _search.run_em
 
     @pytest.mark.parametrize("backend", ["loky", "threading"])
     def test_backends_agree(self, fitted, backend):
         model, X, _ = fitted
         with joblib.parallel_config(backend=backend, n_jobs=2):
-            again = OrdinalMixture(3, n_categories=5, random_state=0).fit(X)
+            again = OrdinalMixture(3, distribution="bos", n_categories=5, random_state=0).fit(X)
         assert_array_equal(again.precisions_, model.precisions_)
         assert again.history_ == model.history_
 

@@ -14,7 +14,13 @@ from kindset.ordinal import OrdinalMixture, load_mixture, save_mixture
 
 @pytest.fixture(scope="module")
 def model():
-    return OrdinalMixture(3, distribution="auto", n_init=3, random_state=0).fit(load_anes96().data)
+    names = ["bos", "god", "categorical", "adjacent", "tilted", "gaussian"]
+    return OrdinalMixture(3, distribution=names, n_init=3, random_state=0).fit(answers())
+
+
+def answers():
+    survey = load_anes96().data
+    return survey.assign(educ=survey["educ"].cat.codes)[[*survey.columns.drop("educ"), "educ"]]
 
 
 @pytest.fixture
@@ -25,7 +31,7 @@ def file(model, tmp_path):
 
 def test_round_trip_is_exact(model, file):
     again = load_mixture(file)
-    X = load_anes96().data
+    X = answers()
     for name in vars(model):
         if name.endswith("_") and not name.startswith("_"):
             if name == "categories_":
@@ -37,6 +43,10 @@ def test_round_trip_is_exact(model, file):
     assert_array_equal(again.score_samples(X), model.score_samples(X))
     for name in ("weights", "precisions"):
         assert_array_equal(again.standard_errors_[name], model.standard_errors_[name])
+    for loaded, kept in zip(
+        again.standard_errors_.answers, model.standard_errors_.answers, strict=True
+    ):
+        assert_array_equal(loaded, kept)
     save_mixture(again, file.with_name("again.json"))
     assert file.with_name("again.json").read_text() == file.read_text()
     assert [path.name for path in file.parent.iterdir() if path.suffix == ".part"] == []
@@ -71,25 +81,28 @@ def test_levels_that_json_cannot_hold(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": 2}, "has version 2, but this release"),
+        ({"version": 3}, "has version 3, but this release"),
         ({"format": "pickle"}, "is not a mixture of ordinal distributions"),
         ({"distributions": ["bos", "gauss", "bos", "bos", "bos", "bos"]}, "unknown distribution"),
         ({"weights_": [1.0]}, "damaged: weights_ has shape"),
         ({"weights_": [0.9, 0.9, 0.9]}, "damaged: the weights are no shares"),
-        ({"modes_": [[99] * 6] * 3}, "damaged: a parameter is out of its range"),
-        ({"precisions_": [[2.0] * 6] * 3}, "damaged: a parameter is out of its range"),
-        ({"precisions_": "high"}, "is damaged"),
+        ({"columns": [[[99] * 3, [0.7] * 3]] * 6}, "damaged: a parameter is out of its range"),
+        ({"columns": [[[1] * 3, [2.0] * 3]] * 6}, "damaged: a parameter is out of its range"),
+        ({"columns": [[[1] * 3, [0.7] * 3]] * 6}, "damaged: column 2 has shape"),
+        ({"columns": "high"}, "is damaged"),
+        ({"scales_": [0.0] * 6}, "damaged: a column's scale is not positive"),
         ({"surprise": 1}, "damaged: unknown or missing entries"),
         ({"parameters": {"evil": 1}}, "is damaged"),
         ({"parameters": {"n_components": 3, "n_init": "many"}}, "damaged: n_init must be"),
         ({"weights_": [1.5, -0.25, -0.25]}, "damaged: the weights are no shares"),
-        ({"modes_": [[1.5] * 6] * 3}, "damaged: modes_ does not hold numbers"),
-        ({"modes_": [[10**30] * 6] * 3}, "is damaged"),
+        ({"columns": [[[1.5] * 3, [0.7] * 3]] * 6}, "damaged: a parameter is out of its range"),
+        ({"labels_": [1.5]}, "damaged: labels_ does not hold numbers"),
+        ({"labels_": [10**30]}, "is damaged"),
         ({"labels_": [7]}, "damaged: a parameter is out of its range"),
         ({"labels_": "all"}, "is damaged"),
         ({"history_": "x"}, "damaged: history_ is not a list"),
         ({"standard_errors": {"evil": [1]}}, "is damaged"),
-        ({"distributions": ["god"] * 6, "precisions_": [[0.1] * 6] * 3}, "out of its range"),
+        ({"distributions": ["god"] * 6, "columns": [[[1] * 3, [0.1] * 3]] * 6}, "out of its range"),
         ({"feature_names": ["a"]}, "differ in length"),
     ],
 )

@@ -56,7 +56,8 @@ MethodName = Annotated[
     typer.Option(
         "--method",
         "-m",
-        help="For ordered answers: bos, god, or ordinal (the better of both, by question). "
+        help="For answers: survey (start here: law and number are chosen), tilted, adjacent, lca "
+        "(latent classes), bos, god, or ordinal (the best law, by question). "
         f"For numbers and images: {', '.join(_BY_NUMBERS)}.",
     ),
 ]
@@ -65,7 +66,7 @@ Number = Annotated[
     typer.Option(
         "-k",
         help="Number of clusters; a range such as 2:8, or 4:16:2, to choose from; auto (for "
-        "unmasking) to have it found.",
+        "survey and unmasking) to have it found.",
     ),
 ]
 Config = Annotated[
@@ -148,7 +149,9 @@ WeightColumn = Annotated[
 Criterion = Annotated[
     str,
     typer.Option(
-        "--criterion", help="What chooses the number: icl, bic or aic.", rich_help_panel=_SURVEYS
+        "--criterion",
+        help="What chooses the number: icl, bic, aic or rule.",
+        rich_help_panel=_SURVEYS,
     ),
 ]
 Starts = Annotated[

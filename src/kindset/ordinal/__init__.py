@@ -1,4 +1,4 @@
-"""Clustering of ordinal data: BOS and GOD distributions and mixtures of them."""
+"""Clustering of survey answers: laws of the answers, mixtures of them, and how many segments."""
 
 from kindset.ordinal._classification import ClassificationQuality, classification_quality
 from kindset.ordinal._coclustering import (
@@ -10,6 +10,7 @@ from kindset.ordinal._coclustering_storage import load_coclustering, save_coclus
 from kindset.ordinal._coefficients import bos_coefficients, god_coefficients
 from kindset.ordinal._displays import SegmentProfileDisplay, SelectionDisplay
 from kindset.ordinal._distributions import bos_pmf, god_pmf
+from kindset.ordinal._laws import LAWS
 from kindset.ordinal._membership import MembershipRegression, membership_regression
 from kindset.ordinal._mixture import OrdinalMixture
 from kindset.ordinal._outside import OutsideProfile, outside_profile, outside_profiles
@@ -25,9 +26,11 @@ from kindset.ordinal._residuals import BivariateResiduals, bivariate_residuals
 from kindset.ordinal._selection import CRITERIA, ComponentSelection, select_components
 from kindset.ordinal._storage import load_mixture, save_mixture
 from kindset.ordinal._three_step import WaldTest
+from kindset.ordinal._trait import TraitFit
 
 __all__ = [
     "CRITERIA",
+    "LAWS",
     "BivariateResiduals",
     "ClassificationQuality",
     "CoclusterSelection",
@@ -40,6 +43,7 @@ __all__ = [
     "SegmentProfileDisplay",
     "SegmentProfiles",
     "SelectionDisplay",
+    "TraitFit",
     "WaldTest",
     "answer_positions",
     "answer_words",

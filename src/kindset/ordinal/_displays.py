@@ -161,7 +161,9 @@ class SelectionDisplay:
     --------
     >>> from kindset.datasets import load_anes96
     >>> from kindset.ordinal import SelectionDisplay, select_components
-    >>> selection = select_components(load_anes96().data, range(1, 4), n_init=4, random_state=0)
+    >>> selection = select_components(
+    ...     load_anes96().data, range(1, 4), criterion="icl", n_init=4, random_state=0
+    ... )
     >>> SelectionDisplay(selection).plot().ax_.get_xlabel()
     'Number of segments'
     """
@@ -185,7 +187,8 @@ class SelectionDisplay:
             ax.annotate(f" {name.upper()}", (path.index[-1], path[name].iloc[-1]), color=color,
                         va="center", fontsize=9, weight="bold" if chosen else None)  # fmt: skip
         best = selection.n_components
-        value = float(path[selection.criterion].loc[best])
+        shown = selection.criterion if selection.criterion in path else "bic"
+        value = float(path[shown].loc[best])
         ax.plot(best, value, marker="o", ms=13, mfc="none", mec=_ACCENT, mew=2)
         ax.annotate(
             f"{best} segment{'s' if best > 1 else ''}" if best > 1 else "no structure",

@@ -1,8 +1,8 @@
 """From tables as users have them to codes: which answers there are, in which order, and where."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ from sklearn.utils import check_array
 
 from kindset._validation import in_one_sentence
 from kindset.exceptions import InputError
-from kindset.ordinal._coefficients import MAX_CATEGORIES
+from kindset.ordinal._coefficients import MAX_CATEGORIES, FloatArray
 from kindset.ordinal._rows import CodeArray
 
 Table = pd.DataFrame | NDArray[Any]
@@ -78,24 +78,92 @@ def _as_pandas(X: Any) -> Any:
         ) from error
 
 
+Kind = Literal["ordered", "nominal", "numbers"]
+"""What a column holds: categories in order, categories without one, or numbers."""
+
+_MANY_LEVELS = 20
+"""Whole numbers with more distinct values are measurements rather than answers."""
+
+
+def guess_kinds(
+    X: Table,
+    n_categories: int | Sequence[int | None] | None,
+    categories: Sequence[Any] | Mapping[Any, Any] | None,
+) -> list[Kind]:
+    """Say what each column seems to hold; levels that were given are in order."""
+    if isinstance(n_categories, (int, np.integer)):
+        return ["ordered"] * X.shape[1]
+    counts = per_column(X, n_categories, "n_categories")
+    given = per_column(X, categories, "categories")
+    return [
+        "ordered" if listed is not None or count is not None else _guess_kind(column)
+        for column, listed, count in zip(_columns(X), given, counts, strict=True)
+    ]
+
+
+def _guess_kind(column: Column) -> Kind:
+    if column.levels is not None:
+        return "ordered"
+    values = column.present
+    if column.unordered or values.dtype == object:
+        return "nominal"
+    if values.dtype.kind == "b" or len(values) == 0:
+        return "ordered"
+    whole = values.dtype.kind in "iu" or bool((np.rint(values) == values).all())
+    if not whole or values.min() < 0 or len(np.unique(values)) > _MANY_LEVELS:
+        return "numbers"
+    return "ordered"
+
+
+def read_numbers(X: Table, which: Sequence[int], *, counts: Sequence[int] = ()) -> FloatArray:
+    """Return some columns as numbers, NaN where missing; those of counts must be whole."""
+    out = np.full((X.shape[0], len(which)), np.nan)
+    wanted = {j: i for i, j in enumerate(which)}
+    for j, column in enumerate(_columns(X)):
+        if j not in wanted:
+            continue
+        values = column.present
+        if values.dtype == object:
+            raise InputError(
+                f"{column.label} holds {_show(values[0])}, which is no number: its distribution "
+                "is for numbers."
+            )
+        values = values.astype(np.float64)
+        if j in counts and len(values) and ((values < 0) | (np.rint(values) != values)).any():
+            raise InputError(
+                f"{column.label} has a distribution of counts: they must be whole numbers from 0."
+            )
+        out[~column.missing, wanted[j]] = values
+    return out
+
+
 def infer_levels(
     X: Table,
     n_categories: int | Sequence[int | None] | None,
     categories: Sequence[Any] | Mapping[Any, Any] | None,
+    kinds: Sequence[Kind] | None = None,
 ) -> list[Levels]:
-    """Return the ordered levels of each column: as declared, else the sorted numbers seen."""
+    """Return the levels of each column: as declared, else the sorted numbers seen.
+
+    Columns of `kinds` "nominal" need no order: text is sorted. Numbers have no levels.
+    """
     if isinstance(n_categories, (int, np.integer)):
         n_categories = [int(n_categories)] * X.shape[1]
-    counts = _per_column(X, n_categories, "n_categories")
-    given = _per_column(X, categories, "categories")
+    counts = per_column(X, n_categories, "n_categories")
+    given = per_column(X, categories, "categories")
     levels = []
-    for column, listed, count in zip(_columns(X), given, counts, strict=True):
-        if listed is not None:
+    kinds = ["ordered"] * X.shape[1] if kinds is None else kinds
+    for column, listed, count, kind in zip(_columns(X), given, counts, kinds, strict=True):
+        if kind == "numbers":
+            found = np.empty(0, dtype=np.int64)
+        elif listed is not None:
             found = _listed_levels(listed, column.label)
         elif count is not None:
             found = _counted_levels(count, column.label)
         elif column.levels is not None:
             found = column.levels
+        elif kind == "nominal" and column.present.dtype == object:
+            found = np.array(sorted(set(column.present), key=str), dtype=object)
         else:
             found = _seen_levels(column)
         if len(found) > MAX_CATEGORIES:
@@ -107,18 +175,30 @@ def infer_levels(
     return levels
 
 
-def encode(X: Table, levels: list[Levels]) -> CodeArray:
-    """Return codes from 0 in the order of the levels; the number of levels means missing."""
+def encode(X: Table, levels: list[Levels], numeric: Collection[int] = ()) -> CodeArray:
+    """Return codes from 0 in the order of the levels; the number of levels means missing.
+
+    Numeric columns have the code 0, or 1 where the number is missing.
+    """
     codes = np.empty(X.shape, dtype=np.uint8)
     for j, (column, known) in enumerate(zip(_columns(X), levels, strict=True)):
-        codes[:, j] = _encode_column(column, known)
+        codes[:, j] = column.missing if j in numeric else _encode_column(column, known)
     return codes
 
 
-def decode(codes: CodeArray, levels: list[Levels], names: Any = None) -> Table:
+def decode(
+    codes: CodeArray,
+    levels: list[Levels],
+    names: Any = None,
+    numbers: Mapping[int, FloatArray] | None = None,
+) -> Table:
     """Return the answers that codes stand for, as an array or, given names, a data frame."""
+    numbers = numbers or {}
     nothing = np.full(len(codes), np.nan)
-    columns = [known[codes[:, j]] if len(known) else nothing for j, known in enumerate(levels)]
+    columns = [
+        numbers[j] if j in numbers else known[codes[:, j]] if len(known) else nothing
+        for j, known in enumerate(levels)
+    ]
     if names is None:
         return np.stack(columns, axis=1)
     frame = pd.DataFrame(dict(zip(names, columns, strict=True)))
@@ -199,7 +279,7 @@ def _kind(value: Any) -> str:
     return "number" if isinstance(value, (float, np.floating)) else "other"
 
 
-def _per_column(X: Table, given: Any, parameter: str) -> list[Any]:
+def per_column(X: Table, given: Any, parameter: str) -> list[Any]:
     """Spread a list, or a mapping from column names, over the columns; None where nothing is."""
     if given is None:
         return [None] * X.shape[1]

@@ -28,11 +28,23 @@ class JointTables:
     linear: FloatArray
     scale: FloatArray
     log_weights: FloatArray
+    terms: FloatArray
+    """What the statistics of numbers add to the log-density, [statistic, component]."""
 
     @classmethod
     def build(cls, layout: Layout, log_pmf: FloatArray, weights: FloatArray) -> "JointTables":
         """Join the flat table of log-probabilities, of shape (n_flat, n_components)."""
-        return cls(*_fill(log_pmf, layout.cell_levels, weights))
+        terms = np.ascontiguousarray(log_pmf[layout.starts[-1] :])
+        log, linear, scale, log_weights = _fill(log_pmf, layout.cell_levels, weights)
+        return cls(log, linear, scale, log_weights, terms)
+
+    def base(self, rows: Rows, part: slice) -> FloatArray:
+        """Return log-weights and the numbers' log-densities of some rows; of one, if all agree."""
+        if not len(self.terms):
+            return self.log_weights[None]
+        dense: FloatArray = rows.numbers.statistics[part] @ self.terms
+        dense += self.log_weights
+        return dense
 
 
 def expected_counts(
@@ -48,38 +60,53 @@ def expected_counts(
     counts : ndarray of shape (n_flat, n_components)
         Expected weight of each answer to each question in each component.
     """
-    chunks = range(0, len(rows), _CHUNK)
-    args = (tables.linear, tables.scale, tables.log, tables.log_weights, rows.layout.offsets)
+    chunks = [slice(i, i + _CHUNK) for i in range(0, len(rows), _CHUNK)]
     if len(chunks) == 1:
-        parts = [_accumulate(rows.packed, rows.weights, *args)]
+        parts = [_expect_part(rows, tables, chunks[0])]
     else:
         parts = Parallel(n_jobs=n_jobs, require="sharedmem")(
-            delayed(_accumulate)(rows.packed[i : i + _CHUNK], rows.weights[i : i + _CHUNK], *args)
-            for i in chunks
+            delayed(_expect_part)(rows, tables, chunk) for chunk in chunks
         )
-    log_likelihood, cells = parts[0]
-    for more_likelihood, more_cells in parts[1:]:
+    log_likelihood, cells, sums = parts[0]
+    for more_likelihood, more_cells, more_sums in parts[1:]:
         log_likelihood += more_likelihood
         cells += more_cells
-    counts = np.zeros((rows.layout.starts[-1], cells.shape[1]))
+        sums += more_sums
+    counts = np.zeros((rows.n_statistics, cells.shape[1]))
     _marginalise(cells, rows.layout.cell_levels, counts)
+    counts[rows.layout.starts[-1] :] = sums
     return log_likelihood, cells[: rows.layout.offsets[1]].sum(axis=0), counts
+
+
+def _expect_part(
+    rows: Rows, tables: JointTables, part: slice
+) -> tuple[float, FloatArray, FloatArray]:
+    """Return the log-likelihood of some rows, the counts of the cells and the numbers' sums."""
+    packed, weights, offsets = rows.packed[part], rows.weights[part], rows.layout.offsets
+    if not len(tables.terms):
+        log_likelihood, cells = _accumulate(
+            packed, weights, tables.linear, tables.scale, tables.log, tables.log_weights, offsets
+        )
+        return log_likelihood, cells, np.empty((0, cells.shape[1]))
+    membership = tables.base(rows, part)
+    log_likelihood, cells = _accumulate_dense(packed, weights, tables.log, offsets, membership)
+    return log_likelihood, cells, rows.numbers.statistics[part].T @ membership
 
 
 def posterior(rows: Rows, tables: JointTables) -> tuple[FloatArray, FloatArray]:
     """Return each row's membership probabilities and its log-density."""
     log_density = np.empty(len(rows))
     membership = np.empty((len(rows), tables.log.shape[1]))
-    _posterior(
-        rows.packed, tables.log, tables.log_weights, rows.layout.offsets, membership, log_density
-    )
+    base = tables.base(rows, slice(None))
+    _posterior(rows.packed, tables.log, base, rows.layout.offsets, membership, log_density)
     return membership, log_density
 
 
 def most_probable(rows: Rows, tables: JointTables) -> IntArray:
     """Return the component with the highest membership probability for each row."""
     labels = np.empty(len(rows), dtype=np.int64)
-    _most_probable(rows.packed, tables.log, tables.log_weights, rows.layout.offsets, labels)
+    base = tables.base(rows, slice(None))
+    _most_probable(rows.packed, tables.log, base, rows.layout.offsets, labels)
     return labels
 
 
@@ -154,6 +181,32 @@ def _accumulate(
 
 
 @njit(cache=True, nogil=True)
+def _accumulate_dense(
+    packed: NDArray[np.uint16],
+    weights: FloatArray,
+    log: FloatArray,
+    offsets: IntArray,
+    membership: FloatArray,
+) -> tuple[float, FloatArray]:
+    """Add up cells; `membership` holds the rows' log-densities and then their weighted shares."""
+    n_packs, n_components = packed.shape[1], membership.shape[1]
+    cells = np.zeros((len(log), n_components))
+    joint = np.empty(n_components)
+    log_likelihood = 0.0
+    for i in range(len(packed)):
+        shift = _log_joint(packed[i], log, membership[i], offsets, joint)
+        total = joint.sum()
+        log_likelihood += weights[i] * (shift + np.log(total))
+        for k in range(n_components):
+            membership[i, k] = joint[k] * weights[i] / total
+        for p in range(n_packs):
+            cell = offsets[p] + packed[i, p]
+            for k in range(n_components):
+                cells[cell, k] += membership[i, k]
+    return log_likelihood, cells
+
+
+@njit(cache=True, nogil=True)
 def _log_joint(
     packed: NDArray[np.uint16],
     log: FloatArray,
@@ -188,13 +241,13 @@ def _add_logs(
 def _most_probable(
     packed: NDArray[np.uint16],
     log: FloatArray,
-    log_weights: FloatArray,
+    base: FloatArray,
     offsets: IntArray,
     labels: IntArray,
 ) -> None:
-    joint = np.empty(len(log_weights))
+    joint = np.empty(base.shape[1])
     for i in range(len(packed)):
-        _add_logs(packed[i], log, log_weights, offsets, joint)
+        _add_logs(packed[i], log, base[min(i, len(base) - 1)], offsets, joint)
         labels[i] = np.argmax(joint)
 
 
@@ -202,13 +255,14 @@ def _most_probable(
 def _posterior(
     packed: NDArray[np.uint16],
     log: FloatArray,
-    log_weights: FloatArray,
+    base: FloatArray,
     offsets: IntArray,
     membership: FloatArray,
     log_density: FloatArray,
 ) -> None:
     for i in range(len(packed)):
-        largest = _log_joint(packed[i], log, log_weights, offsets, membership[i])
+        start = base[min(i, len(base) - 1)]
+        largest = _log_joint(packed[i], log, start, offsets, membership[i])
         total = membership[i].sum()
         log_density[i] = largest + np.log(total)
         for k in range(membership.shape[1]):

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from textwrap import TextWrapper
 from typing import Any
 
@@ -10,8 +11,9 @@ import numpy as np
 from kindset.ordinal._coefficients import FloatArray
 from kindset.ordinal._encoding import Levels
 from kindset.ordinal._expectation import count_answers
+from kindset.ordinal._laws import LAWS
 from kindset.ordinal._mixture import OrdinalMixture, row_weights
-from kindset.ordinal._rows import IntArray
+from kindset.ordinal._rows import CodeArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -149,23 +151,24 @@ def profile_segments(
     profiles : SegmentProfiles
     """
     membership = model.predict_proba(X)
-    codes = model._encode(X)
+    codes, all_levels = _codes_and_levels(model, X)
     weights = row_weights(sample_weight, len(membership))
     weighted = membership * weights[:, None]
-    all_counts = count_answers(codes, model._starts, weighted)
+    starts = np.concatenate([[0], np.cumsum([max(len(known), 1) + 1 for known in all_levels])])
+    all_counts = count_answers(codes, starts, weighted)
     names = getattr(model, "feature_names_in_", [f"column {j}" for j in range(codes.shape[1])])
     profiles = []
-    for j, (name, levels) in enumerate(zip(names, model.categories_, strict=True)):
-        counts = all_counts[model._starts[j] :][: len(levels)].T
-        answered = counts.sum(axis=1)
+    for j, (name, levels) in enumerate(zip(names, all_levels, strict=True)):
+        counts = all_counts[starts[j] :][: len(levels)].T
+        answered, shares = counts.sum(axis=1), _share(counts)
         profiles.append(
             QuestionProfile(
                 name=str(name),
                 text=(questions or {}).get(str(name), str(name)),
                 levels=levels,
-                shares=_share(counts),
+                shares=shares,
                 overall=_share(counts.sum(axis=0)),
-                pmf=model.pmf(j)[:, : len(levels)],
+                pmf=shares if j in model._numeric else model.pmf(j)[:, : len(levels)],
                 answered=answered / np.maximum(weighted.sum(axis=0), 1e-300),
             )
         )
@@ -182,6 +185,37 @@ def profile_segments(
     )
 
 
+def _codes_and_levels(model: OrdinalMixture, X: Any) -> tuple[CodeArray, list[Levels]]:
+    """Return codes and levels of all columns; numbers are cut at the quintiles of the model."""
+    codes, levels = model._encode(X), list(model.categories_)
+    if not model._numeric:
+        return codes, levels
+    for j, values in zip(model._numeric, model._read_numbers(X).T, strict=True):
+        edges = _edges(values)
+        levels[j] = _interval_names(edges)
+        known = ~np.isnan(values)
+        codes[known, j] = np.searchsorted(edges, values[known], side="left")
+        codes[~known, j] = len(levels[j])
+    return codes, levels
+
+
+def _edges(values: FloatArray) -> FloatArray:
+    """Return where numbers are cut into at most five parts of about the same size."""
+    known = values[~np.isnan(values)]
+    if len(known) == 0:
+        return np.empty(0)
+    edges = np.unique(np.quantile(known, [0.2, 0.4, 0.6, 0.8], method="lower"))
+    return edges[edges < known.max()]
+
+
+def _interval_names(edges: FloatArray) -> Levels:
+    if len(edges) == 0:
+        return np.array(["all"], dtype=object)
+    words = [f"{edge:.4g}" for edge in edges]
+    between = [f"{low} to {high}" for low, high in pairwise(words)]
+    return np.array([f"up to {words[0]}", *between, f"above {words[-1]}"], dtype=object)
+
+
 def answer_positions(model: OrdinalMixture, X: Any) -> FloatArray:
     """Place every answer on its scale, a missing one where the mixture expects it.
 
@@ -195,12 +229,22 @@ def answer_positions(model: OrdinalMixture, X: Any) -> FloatArray:
     Returns
     -------
     positions : ndarray of shape (n_samples, n_features)
-        From 0 (first category) to 1 (last); the space in which the segments can be evaluated.
+        From 0 (first category, smallest number) to 1 (last); the space in which the segments can
+        be evaluated.
     """
     codes = model._encode(X)
     membership = model.predict_proba(X)
     out = np.empty(codes.shape)
+    numbers = model._read_numbers(X) if model._numeric else np.empty((len(codes), 0))
+    for j, values in zip(model._numeric, numbers.T, strict=True):
+        means = LAWS[model.distributions_[j]].mean(model._parameters.columns[j])
+        expected = membership @ (model.centers_[j] + model.scales_[j] * means)
+        filled = np.where(np.isnan(values), expected, values)
+        spread = np.ptp(filled)
+        out[:, j] = (filled - filled.min()) / spread if spread > 0 else 0.5
     for j, levels in enumerate(model.categories_):
+        if j in model._numeric:
+            continue
         place = np.linspace(0, 1, len(levels)) if len(levels) > 1 else np.full(len(levels), 0.5)
         expected = membership @ (model.pmf(j)[:, : len(levels)] @ place)
         missing = codes[:, j] == len(levels)
@@ -223,8 +267,16 @@ def answer_words(model: OrdinalMixture, X: Any) -> list[list[str | None]]:
     words : list of n_samples lists
         Of n_features words each, the same that `profile_segments` has as levels.
     """
-    words = [[*map(str, levels), None] for levels in model.categories_]
-    return [[words[j][code] for j, code in enumerate(row)] for row in model._encode(X)]
+    codes, all_levels = model._encode(X), model.categories_
+    words = [[*map(str, levels), None] for levels in all_levels]
+    numbers = {
+        j: [None if np.isnan(value) else f"{value:.4g}" for value in values]
+        for j, values in zip(model._numeric, model._read_numbers(X).T, strict=True)
+    }
+    return [
+        [numbers[j][i] if j in numbers else words[j][code] for j, code in enumerate(row)]
+        for i, row in enumerate(codes)
+    ]
 
 
 def describe_segments(

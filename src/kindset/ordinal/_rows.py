@@ -7,9 +7,11 @@ kept once with their total weight.
 """
 
 from dataclasses import dataclass, field
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from kindset._compiling import njit
 from kindset.ordinal._coefficients import FloatArray
@@ -84,6 +86,42 @@ def _cell_levels(slots: IntArray, starts: IntArray) -> IntArray:
 
 
 @dataclass(frozen=True)
+class Numbers:
+    """The columns that hold numbers instead of categories.
+
+    Attributes
+    ----------
+    statistics : ndarray of shape (n_rows, 4 * n_columns)
+        1, x, x² and log x! of every number; zeros where it is missing.
+    log_scales : ndarray of shape (n_columns,)
+        Log of the units in which x is measured; densities refer to the column's own units.
+    """
+
+    statistics: FloatArray
+    log_scales: FloatArray
+
+    def take(self, index: NDArray[np.int64]) -> Self:
+        """Return some rows."""
+        return type(self)(self.statistics[index], self.log_scales)
+
+    def __len__(self) -> int:
+        return len(self.log_scales)
+
+
+NO_NUMBERS = Numbers(np.empty((0, 0)), np.empty(0))
+"""Of a table without numeric columns."""
+
+
+def number_statistics(values: FloatArray, scales: FloatArray) -> Numbers:
+    """Return the statistics of standardised numbers, NaN where missing, of shape (n, columns)."""
+    known = ~np.isnan(values)
+    x = np.where(known, values, 0.0)
+    factorial = gammaln(np.maximum(x, 0.0) + 1) * known
+    statistics = np.stack([known.astype(np.float64), x, x**2, factorial], axis=2)
+    return Numbers(statistics.reshape(len(values), -1), np.log(scales))
+
+
+@dataclass(frozen=True)
 class Rows:
     """Distinct rows (or all, where hardly any repeat), packed, with their weights.
 
@@ -94,43 +132,77 @@ class Rows:
     packed : ndarray of shape (n_rows, n_packs)
         Joint codes.
     weights : ndarray of shape (n_rows,)
+    numbers : Numbers
+        The numeric columns; among the codes they have a single category.
     """
 
     layout: Layout
     codes: CodeArray
     weights: FloatArray
     packed: NDArray[np.uint16] = field(repr=False)
+    numbers: Numbers = field(default=NO_NUMBERS, repr=False)
 
     @classmethod
-    def build(cls, codes: CodeArray, weights: FloatArray, n_levels: IntArray) -> "Rows":
+    def build(
+        cls,
+        codes: CodeArray,
+        weights: FloatArray,
+        n_levels: IntArray,
+        numbers: Numbers = NO_NUMBERS,
+    ) -> "Rows":
         """Pack rows as they are."""
         layout = Layout.plan(n_levels, (codes == n_levels).any(axis=0), len(codes))
         packed = np.empty((len(codes), len(layout.offsets) - 1), dtype=np.uint16)
         _pack(codes, layout.members, layout.strides, layout.first, packed)
-        return cls(layout, codes, weights, packed)
+        return cls(layout, codes, weights, packed, numbers)
 
     @classmethod
-    def merge(cls, codes: CodeArray, weights: FloatArray, n_levels: IntArray) -> "Rows":
+    def merge(
+        cls,
+        codes: CodeArray,
+        weights: FloatArray,
+        n_levels: IntArray,
+        numbers: Numbers = NO_NUMBERS,
+    ) -> "Rows":
         """Pack the distinct rows of positive weight, in an order that does not depend on theirs.
 
         A long table in which hardly any row repeats is left as it is.
         """
         if (weights == 0).any():
-            codes, weights = codes[weights > 0], weights[weights > 0]
-        if len(codes) > _ALWAYS_MERGE and _distinct_rows(codes) > 0.2 * len(codes):
-            return cls.build(codes, weights, n_levels)
-        _, index, inverse = np.unique(_row_keys(codes), return_index=True, return_inverse=True)
+            kept = np.flatnonzero(weights > 0)
+            codes, weights = codes[kept], weights[kept]
+            numbers = numbers.take(kept) if len(numbers) else numbers
+        content = _with_numbers(codes, numbers)
+        if len(codes) > _ALWAYS_MERGE and _distinct_rows(content) > 0.2 * len(codes):
+            return cls.build(codes, weights, n_levels, numbers)
+        _, index, inverse = np.unique(_row_keys(content), return_index=True, return_inverse=True)
         total = np.bincount(inverse, weights=weights).astype(np.float64)
-        return cls.build(codes[index], total, n_levels)
+        merged = numbers.take(index) if len(numbers) else numbers
+        return cls.build(codes[index], total, n_levels, merged)
 
     def draw(self, size: int, rng: np.random.RandomState) -> "Rows":
         """Draw rows in proportion to their weights; each draw counts one."""
         chance = self.weights / self.weights.sum()
         index, count = np.unique(rng.choice(len(self), size, p=chance), return_counts=True)
-        return Rows.merge(self.codes[index], count.astype(np.float64), self.layout.n_levels)
+        numbers = self.numbers.take(index) if len(self.numbers) else self.numbers
+        counts = count.astype(np.float64)
+        return Rows.merge(self.codes[index], counts, self.layout.n_levels, numbers)
+
+    @property
+    def n_statistics(self) -> int:
+        """The length of flat arrays: all categories, then the statistics of all numbers."""
+        return int(self.layout.starts[-1]) + self.numbers.statistics.shape[1]
 
     def __len__(self) -> int:
         return len(self.codes)
+
+
+def _with_numbers(codes: CodeArray, numbers: Numbers) -> CodeArray:
+    """Return what tells rows apart, as bytes."""
+    if not len(numbers):
+        return codes
+    raw = np.ascontiguousarray(numbers.statistics).view(np.uint8)
+    return np.hstack([codes, raw.reshape(len(codes), -1)])
 
 
 def _distinct_rows(codes: CodeArray) -> float:

@@ -14,14 +14,15 @@ from kindset._model_files import DAMAGED, damaged
 from kindset._reading import read_document
 from kindset._validation import check_parameters
 from kindset.exceptions import InputError
-from kindset.ordinal._distributions import DISTRIBUTIONS, MAX_PRECISION
+from kindset.ordinal._em import Parameters
+from kindset.ordinal._laws import LAWS
 from kindset.ordinal._mixture import OrdinalMixture
 
 FORMAT = "kindset-ordinal-mixture"
-VERSION = 1
+VERSION = 2
 
-_FLOATS = ("weights_", "precisions_", "start_objectives_")
-_WHOLES = ("modes_", "peaks_", "labels_")
+_FLOATS = ("weights_", "start_objectives_", "centers_", "scales_")
+_WHOLES = ("labels_",)
 _SCALARS = {
     "log_likelihood_": float, "n_iter_": int, "converged_": bool, "interrupted_": bool,
     "history_": list,
@@ -50,9 +51,10 @@ def save_mixture(model: OrdinalMixture, path: str | os.PathLike[str]) -> None:
         "distributions": list(model.distributions_),
         "categories": [_levels_out(levels, j) for j, levels in enumerate(model.categories_)],
         "feature_names": _names_out(model),
+        "columns": [values.tolist() for values in model._parameters.columns],
         **{name: getattr(model, name).tolist() for name in (*_FLOATS, *_WHOLES)},
         **{name: getattr(model, name) for name in _SCALARS},
-        "standard_errors": {name: _blank_nan(errors[name].tolist()) for name in errors},
+        "standard_errors": {name: _blank_nan(_as_lists(errors[name])) for name in _ERRORS},
     }
     # An entry a line: short, and still easy on the eye.
     lines = [
@@ -90,6 +92,7 @@ def load_mixture(path: str | os.PathLike[str]) -> OrdinalMixture:
 
 def _restore(document: dict[str, Any]) -> OrdinalMixture:
     expected = {"format", "version", "parameters", "distributions", "categories", "feature_names"}
+    expected |= {"columns"}
     expected |= {*_FLOATS, *_WHOLES, *_SCALARS, "standard_errors"}
     if set(document) != expected:
         raise ValueError(f"unknown or missing entries {sorted(set(document) ^ expected)}")
@@ -111,13 +114,25 @@ def _restore(document: dict[str, Any]) -> OrdinalMixture:
         setattr(model, name, document[name])
     errors = document["standard_errors"]
     model._standard_errors = Bunch(
-        **{name: np.array(_restore_nan(errors[name]), dtype=np.float64) for name in _ERRORS}
+        weights=_errors_in(errors["weights"]),
+        precisions=_errors_in(errors["precisions"]),
+        answers=[_errors_in(entry) for entry in errors["answers"]],
     )
-    _check(model)
+    columns = tuple(np.array(values, dtype=np.float64) for values in document["columns"])
+    _check(model, columns)
+    model._set_parameters(Parameters(model.weights_, columns, tuple(model.distributions_)))
     return model
 
 
-_ERRORS = ("weights", "precisions")
+_ERRORS = ("weights", "precisions", "answers")
+
+
+def _errors_in(values: Any) -> Any:
+    return np.array(_restore_nan(values), dtype=np.float64)
+
+
+def _as_lists(values: Any) -> Any:
+    return [entry.tolist() for entry in values] if isinstance(values, list) else values.tolist()
 
 
 def _array_in(values: Any, name: str) -> Any:
@@ -127,36 +142,48 @@ def _array_in(values: Any, name: str) -> Any:
     return array.astype(np.float64 if name in _FLOATS else np.int64)
 
 
-def _check(model: OrdinalMixture) -> None:
+def _check(model: OrdinalMixture, columns: tuple[Any, ...]) -> None:
     """Refuse what is no mixture, whoever wrote it."""
-    shape = (model.n_components, model.n_features_in_)
+    K, J = model.n_components, model.n_features_in_
     errors = model._standard_errors
     shapes = {
-        "weights_": (model.weights_, shape[:1]),
-        **{name: (getattr(model, name), shape) for name in ("modes_", "precisions_", "peaks_")},
-        "standard errors of weights": (errors.weights, shape[:1]),
-        "standard errors of precisions": (errors.precisions, shape),
+        "weights_": (model.weights_, (K,)),
+        "centers_": (model.centers_, (J,)),
+        "scales_": (model.scales_, (J,)),
+        "standard errors of weights": (errors.weights, (K,)),
+        "standard errors of precisions": (errors.precisions, (K, J)),
     }
     for name, (array, wanted) in shapes.items():
         if array.shape != wanted:
             raise ValueError(f"{name} has shape {array.shape}, not {wanted}")
-    if len(model.distributions_) != model.n_features_in_:
-        raise ValueError("distributions and categories differ in length")
-    if hasattr(model, "feature_names_in_") and model.feature_names_in_.shape != shape[1:]:
+    if not len(model.distributions_) == len(columns) == len(errors.answers) == J:
+        raise ValueError("distributions, columns and categories differ in length")
+    if hasattr(model, "feature_names_in_") and model.feature_names_in_.shape != (J,):
         raise ValueError("feature names and categories differ in length")
-    unknown = set(model.distributions_) - set(DISTRIBUTIONS)
+    unknown = set(model.distributions_) - set(LAWS)
     if unknown:
         raise ValueError(f"unknown distribution {sorted(unknown)[0]!r}")
     if not (model.weights_ >= 0).all() or abs(model.weights_.sum() - 1) > 1e-9:
         raise ValueError("the weights are no shares of a mixture")
-    low = np.array([DISTRIBUTIONS[name].min_precision for name in model.distributions_])
-    top = np.maximum(model.n_categories_, 1)
-    ranges = (
-        (model.modes_, 1, top), (model.peaks_, 1, top), (model.precisions_, low, MAX_PRECISION),
-        (model.labels_, 0, model.n_components - 1),
-    )  # fmt: skip
-    if not all(((array >= lowest) & (array <= highest)).all() for array, lowest, highest in ranges):
+    if not (np.isfinite(model.centers_).all() and (model.scales_ > 0).all()):
+        raise ValueError("a column's scale is not positive")
+    if not ((model.labels_ >= 0) & (model.labels_ < K)).all():
         raise ValueError("a parameter is out of its range")
+    _check_columns(model, columns)
+
+
+def _check_columns(model: OrdinalMixture, columns: tuple[Any, ...]) -> None:
+    """Refuse values that no law can have."""
+    K, errors = model.n_components, model._standard_errors
+    for j, (name, values) in enumerate(zip(model.distributions_, columns, strict=True)):
+        law, m = LAWS[name], int(max(model.n_categories_[j], 1))
+        if values.shape != (law.width(m), K):
+            raise ValueError(f"column {j} has shape {values.shape}, not {(law.width(m), K)}")
+        answers = m if law.takes == "categories" and m > 1 else 1
+        if errors.answers[j].shape != (K, answers):
+            raise ValueError(f"the standard errors of column {j} have another shape")
+        if not law.valid(values, m):
+            raise ValueError("a parameter is out of its range")
 
 
 def _parameters_out(model: OrdinalMixture) -> dict[str, Any]:

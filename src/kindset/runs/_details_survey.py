@@ -6,7 +6,10 @@ from typing import Any, Self
 
 from kindset._checked import listed, number, optional, record, share, text, whole
 
-_CRITERIA = ("log_likelihood", "aic", "bic", "icl")
+_CRITERIA = (
+    "log_likelihood", "aic", "bic", "icl", "sabic", "caic", "entropy_r2", "smallest",
+    "reproducibility", "seeds", "held_out", "held_out_error",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -163,9 +166,11 @@ def _answers(fields: Mapping[str, Any], n_questions: int, what: str) -> list[str
 
 @dataclass(frozen=True)
 class SelectionStep:
-    """The fit of one number of segments: `criteria` by name, smaller is better but for the first.
+    """The fit of one number of segments: `criteria` by name, as far as they are known.
 
-    The names are log_likelihood, aic, bic and icl, as far as they are known.
+    Smaller is better for aic, bic, icl, sabic and caic. Larger is better for log_likelihood,
+    entropy_r2, held_out (of rows that the fit did not see), reproducibility (agreement between
+    bootstrap samples) and seeds (agreement between seeds).
     """
 
     n_components: int
@@ -191,14 +196,26 @@ class SelectionStep:
 
 @dataclass(frozen=True)
 class SelectionDetails:
-    """How the number of segments was chosen: by which criterion, and what was tried."""
+    """How the number of segments was chosen: by which criterion, and what was tried.
+
+    With the criterion "rule", `sentences` say what it found, `law` is the law of the answers, and
+    `defensible` holds the smallest and the largest number that can be defended.
+    """
 
     criterion: str
     path: list[SelectionStep]
+    sentences: list[str] = field(default_factory=list)
+    law: str | None = None
+    defensible: list[int] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as JSON holds them."""
-        return {"criterion": self.criterion, "path": [step.to_dict() for step in self.path]}
+        ruled = {"sentences": self.sentences, "law": self.law, "defensible": self.defensible}
+        return {
+            "criterion": self.criterion,
+            "path": [step.to_dict() for step in self.path],
+            **(ruled if self.sentences else {}),
+        }
 
     @classmethod
     def from_dict(cls, value: Any, what: str = "selection") -> Self:
@@ -207,6 +224,9 @@ class SelectionDetails:
         return cls(
             text(fields.get("criterion"), f"{what} criterion"),
             listed(fields.get("path"), f"{what} path", SelectionStep.from_dict),
+            listed(fields.get("sentences", []), f"{what} sentences", text),
+            optional(fields.get("law"), f"{what} law", text),
+            listed(fields.get("defensible", []), f"{what} defensible", whole),
         )
 
 

@@ -37,7 +37,8 @@ class Method:
     defaults : dict
         Parameters that differ from the estimator's own.
     finds_number : bool
-        Whether it finds the number of clusters if it is given None.
+        Whether it finds the number of clusters if it is given None. One that also chooses among
+        several numbers does so by the rule of `select_components`.
     chooses_number : bool
         Whether a criterion chooses among several numbers within one run.
     predicts : bool
@@ -145,13 +146,14 @@ def _largest_first(labels: NDArray[Any]) -> NDArray[np.int64]:
     return number[codes]
 
 
-def _survey(distribution: str, title: str) -> Method:
+def _survey(distribution: str, title: str, *, finds_number: bool = False) -> Method:
     return Method(
         title,
         "kindset.ordinal:OrdinalMixture",
         number="n_components",
         takes="answers",
         defaults={"distribution": distribution, "n_init": 20},
+        finds_number=finds_number,
         chooses_number=True,
     )
 
@@ -159,9 +161,13 @@ def _survey(distribution: str, title: str) -> Method:
 _TORCH = ("torch", "safetensors")
 
 METHODS: Mapping[str, Method] = {
+    "survey": _survey("auto", "segments; law and number chosen", finds_number=True),
+    "tilted": _survey("tilted", "segments that move position and spread"),
+    "adjacent": _survey("adjacent", "segments that move position (adjacent categories)"),
+    "lca": _survey("categorical", "latent classes (free probabilities)"),
     "bos": _survey("bos", "BOS (binary ordinal search)"),
     "god": _survey("god", "GOD (globally ordered data)"),
-    "ordinal": _survey("auto", "BOS or GOD, question by question"),
+    "ordinal": _survey("auto", "the best law, question by question"),
     "kmeans": Method(
         "k-means",
         "sklearn.cluster:KMeans",

@@ -49,8 +49,8 @@ def cluster(
     embedding : str, optional
         Cluster in fewer dimensions: "pca:20", "autoencoder:10".
     scale : {"none", "standard"}, default="none"
-    criterion : {"icl", "bic", "aic"}, default="icl"
-        What chooses among several numbers.
+    criterion : {"icl", "bic", "aic", "rule"}, default="icl"
+        What chooses among several numbers. The method "survey" always has the rule.
     parameters : dict, optional
         Parameters of the estimator.
     out : path-like, optional

@@ -16,6 +16,9 @@ from kindset.workbench._embeddings import read_embedding
 from kindset.workbench._methods import METHODS, Method, get_method
 from kindset.workbench._tables import TABLES
 
+RULE = CRITERIA[0]
+"""Law and number chosen together; see `select_components`."""
+
 AUTO = "auto"
 """The number of clusters where the method finds it."""
 
@@ -38,8 +41,8 @@ class Setting:
         Parameters of the estimator.
     scale : {"none", "standard"}, default="none"
         Whether all columns get the same spread.
-    criterion : {"icl", "bic", "aic"}, default="icl"
-        What chooses among several numbers.
+    criterion : {"icl", "bic", "aic", "rule"}, default="icl"
+        What chooses among several numbers. The method "survey" always has the rule.
 
     Examples
     --------
@@ -63,6 +66,11 @@ class Setting:
     def described(self) -> Method:
         """The method."""
         return get_method(self.method)
+
+    @property
+    def chosen_by(self) -> str:
+        """What chooses among several numbers: the rule, where the method finds the number."""
+        return RULE if self.described.finds_number else self.criterion
 
     @property
     def number(self) -> int | str:
@@ -95,11 +103,13 @@ class Setting:
     def as_parameters(self) -> dict[str, Any]:
         """Return all that decides the result, as a run writes it down."""
         if self.described.takes == "answers":
-            chosen = isinstance(self.k, tuple)
+            chosen = not isinstance(self.k, int)
+            by_rule = chosen and self.chosen_by == RULE
+            starts = {} if by_rule else {"n_init": self.described.defaults["n_init"]}
             return {
-                "tried": list(self.k) if chosen else [self.k],
-                "criterion": self.criterion if chosen else None,
-                "n_init": self.described.defaults["n_init"],
+                "tried": list(self.k) if isinstance(self.k, tuple) else [self.number],
+                "criterion": self.chosen_by if chosen else None,
+                **starts,
                 **self.parameters,
             }
         scaled = {} if self.scale == "none" else {"scale": self.scale}
@@ -191,7 +201,7 @@ def _check_choice(setting: Setting, method: Method) -> None:
             f"`criterion` must be one of {', '.join(CRITERIA)}, not {setting.criterion!r}.",
             parameter="criterion",
         )
-    if setting.k is None and method.chooses_number:
+    if setting.k is None and method.chooses_number and not method.finds_number:
         raise InputError(
             f"`k` {AUTO}: {setting.method} chooses among the numbers you give, such as 2:8.",
             parameter="k",

@@ -116,9 +116,15 @@ class _People:
 
 
 def _path(selection: ComponentSelection) -> SelectionDetails:
-    columns = selection.path[["log_likelihood", "aic", "bic", "icl"]]
+    columns = selection.path.drop(columns=["converged", "n_parameters"])
     steps = [
         SelectionStep(int(n), {str(name): float(value) for name, value in row.items()})
         for n, row in zip(columns.index, columns.to_dict("records"), strict=True)
     ]
-    return SelectionDetails(selection.criterion, steps)
+    return SelectionDetails(
+        selection.criterion,
+        steps,
+        selection.sentences,
+        selection.law or None,
+        list(selection.defensible) if selection.sentences else [],
+    )

@@ -56,7 +56,9 @@ def cautions(fit: "SurveyFit") -> list[str]:
     """Return what the summary and the warnings say against the result, as sentences."""
     selection = fit.selection
     told = [_gaps(fit.answers), _starts_caution(fit.model.start_objectives_), _left_out(fit)]
-    if selection is not None and (_at_the_edge(selection) or not selection.found_structure):
+    if selection is not None and (
+        selection.sentences or _at_the_edge(selection) or not selection.found_structure
+    ):
         told.append(_selection_sentence(selection))
     sentences = [f"{sentence.removesuffix('.')}." for sentence in told if sentence]
     return [*sentences, *fit.notes]
@@ -77,6 +79,10 @@ def _left_out(fit: "SurveyFit") -> str:
 
 
 def _selection_sentence(selection: ComponentSelection) -> str:
+    if selection.sentences:
+        low, high = selection.defensible
+        between = f" Defensible: {low} to {high} segments." if high > low else ""
+        return " ".join(selection.sentences) + between
     name = selection.criterion.upper()
     tried = f"tried {', '.join(map(str, selection.path.index))}"
     if not selection.found_structure:

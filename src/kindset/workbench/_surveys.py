@@ -25,7 +25,7 @@ from kindset.workbench._dataset import Dataset
 from kindset.workbench._notes import collected_notes
 from kindset.workbench._outcome import Execution, Outcome, measures_of
 from kindset.workbench._profile_tables import profile_sheets, profile_table
-from kindset.workbench._settings import Setting
+from kindset.workbench._settings import RULE, Setting
 from kindset.workbench._survey_details import survey_details
 from kindset.workbench._survey_words import cautions, summarise_survey
 from kindset.workbench._types import name_few
@@ -113,17 +113,34 @@ def _fit(
         setting, n_jobs=execution.n_jobs, verbose=execution.verbose
     )
     answers = data.answers.table
-    if not isinstance(setting.k, tuple):
+    parameters["distribution"] = _laws(answers, parameters["distribution"])
+    if isinstance(setting.k, int):
         model = OrdinalMixture(setting.k, **parameters)
         return model.fit(answers, sample_weight=data.weights), None
+    if setting.chosen_by == RULE and "n_init" not in setting.parameters:
+        del parameters["n_init"]  # the rule also starts from smaller mixtures, and needs fewer
     selection = select_components(
         answers,
-        setting.k,
-        criterion=setting.criterion,
+        range(1, 7) if setting.k is None else setting.k,
+        criterion=setting.chosen_by,
         sample_weight=data.weights,
         **parameters,
     )
     return selection.model, selection
+
+
+def _laws(answers: pd.DataFrame, law: Any) -> Any:
+    """Return the law of every column; the method's own is for ordered answers only."""
+    others: dict[Any, str] = {}
+    for name, column in answers.items():
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            if not column.cat.ordered:
+                others[name] = "categorical"
+        elif pd.api.types.is_float_dtype(column) and (column.dropna() % 1 != 0).any():
+            others[name] = "gaussian"
+    if not others or not isinstance(law, str) or law == "auto":
+        return law
+    return {name: others.get(name, law) for name in answers.columns}
 
 
 def memberships(
