@@ -33,10 +33,10 @@ def test_from_survey_and_digits_to_a_page(kindset, folder, small):
     text = page.read_text()
     assert "Election survey" in text
     assert "Handwritten digits" in text
-    assert len(load_runs([folder / "demo-output"])) == 5
+    assert len(load_runs([folder / "demo-output"])) == 6
     code, out, _ = kindset("demo")
     assert code == 0
-    assert out.count("there already") == 5
+    assert out.count("there already") == 6
     assert page.read_text() == text
 
 
@@ -48,7 +48,7 @@ def test_without_the_extra_for_images(kindset, folder, small, monkeypatch):
     code, out, err = kindset("demo")
     assert code == 0, err
     assert "`kindset[images]` is not installed: dti-kmeans." in out
-    assert len(load_runs([folder / "demo-output"])) == 5
+    assert len(load_runs([folder / "demo-output"])) == 6
     assert (folder / "demo-output" / "report.html").exists()
 
 
@@ -75,5 +75,5 @@ def test_whole_demo_killed_and_finished(folder):
     finished = subprocess.run(command, capture_output=True, text=True, check=False)
     assert finished.returncode == 0, finished.stderr
     assert "there already" in finished.stdout
-    assert len(load_runs([folder / "demo-output"])) == 2 + len(_demo.SETTINGS)
+    assert len(load_runs([folder / "demo-output"])) == 3 + len(_demo.SETTINGS)
     assert (folder / "demo-output" / "report.html").stat().st_size < 2_000_000

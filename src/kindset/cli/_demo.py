@@ -23,7 +23,7 @@ _SURVEY = (
 )
 _DIGITS = "Digits that 13 people wrote by hand. Nobody tells the methods which is which."
 _PAGE = "report.html"
-_SEGMENTS = list(range(1, 9))
+_SEGMENTS = list(range(1, 7))
 
 _BUDGET = {"time_budget": 20.0}
 # A sweep as one would run it, small enough for a few minutes.
@@ -57,7 +57,7 @@ def demo(
     _check_place(out)
     with logged_lines(err=False):
         echo(f"1. {_SURVEY} Which kinds are there?\n")
-        settings = [Setting(method, _SEGMENTS) for method in ("bos", "god")]
+        settings = [Setting(method, _SEGMENTS) for method in ("survey", "lca", "god")]
         surveys = _make(_survey(), settings, out / "survey", jobs, force)
         echo(f"\n{_segments(compare_runs(surveys, n_jobs=jobs).leader())}\n")
         echo(f"2. {_DIGITS}\n")
