@@ -16,7 +16,8 @@ LIBRARY = sorted(path for path in PACKAGE.rglob("*.py") if "cli" not in path.par
 
 MAY_IMPORT = {
     "ordinal": set(),
-    "images": set(),
+    "_torch": set(),
+    "images": {"_torch"},
     "unmasking": set(),
     "evaluation": set(),
     "datasets": set(),

@@ -1,7 +1,5 @@
 """Fitted models on disk: what can be read as JSON, the tensors beside it as safetensors."""
 
-import hashlib
-import json
 import os
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +10,6 @@ import torch
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from kindset._files import write_bytes, write_text
 from kindset._model_files import (
     DAMAGED,
     damaged,
@@ -21,16 +18,14 @@ from kindset._model_files import (
     plain_parameters,
     plain_value,
 )
-from kindset._reading import read_document
 from kindset._shown import shown
+from kindset._torch.input import ImageFormat
+from kindset._torch.model_files import device_or_cpu, misfit, read_model, with_prefix, write_model
 from kindset.exceptions import InputError
 from kindset.images._alignment import ALIGNMENTS
-from kindset.images._device import choose_device
 from kindset.images._encoders import build_encoder
 from kindset.images._estimators import DTIGaussianMixture, DTIKMeans
-from kindset.images._input import ImageFormat
 from kindset.images._model import DTIModel
-from kindset.images._tensor_files import as_tensors, read_content, tensor_bytes
 from kindset.images._transforms import TRANSFORMATIONS, transformation_classes
 
 FORMAT = "kindset-dti-clustering"
@@ -76,11 +71,7 @@ def save_clustering(model: Clustering, path: str | os.PathLike[str]) -> None:
     tensors = {f"model.{name}": one for name, one in model._model.state_dict().items()}
     tensors |= {f"history.{name}": torch.from_numpy(model.history_[name]) for name in _ARRAYS}
     tensors["labels"] = torch.from_numpy(model.labels_)
-    content = tensor_bytes(tensors)
-    document["tensors"] = hashlib.sha256(content).hexdigest()
-    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
-    write_bytes(path.with_suffix(".safetensors"), content)
-    write_text(path, text + "\n")
+    write_model(path, document, tensors)
 
 
 def load_clustering(path: str | os.PathLike[str]) -> Clustering:
@@ -102,12 +93,7 @@ def load_clustering(path: str | os.PathLike[str]) -> Clustering:
         If the files are no such model, are damaged, or have a version this release cannot read.
     """
     path = Path(path)
-    document = read_document(path, FORMAT, VERSION, "DTI clustering")
-    beside = path.with_suffix(".safetensors")
-    content = read_content(beside)
-    if document.get("tensors") != hashlib.sha256(content).hexdigest():
-        raise InputError(f"{shown(beside)} does not belong to {shown(path)}, or is damaged.")
-    tensors = as_tensors(content, beside)
+    document, tensors = read_model(path, FORMAT, VERSION, "DTI clustering")
     try:
         unknown = sorted(set(map(str, document["transforms"])) - set(TRANSFORMATIONS))
         if not unknown:
@@ -115,9 +101,7 @@ def load_clustering(path: str | os.PathLike[str]) -> Clustering:
     except DAMAGED as error:
         raise damaged(path, error) from error
     except RuntimeError as error:  # in torch's words, which may be a stack of C++ functions
-        raise InputError(
-            f"{shown(path)} is damaged: its tensors and its parameters do not fit each other."
-        ) from error
+        raise misfit(path) from error
     raise InputError(
         f"{shown(path)} uses the transformation {unknown[0]!r}: register it first, with "
         "register_transformation."
@@ -178,20 +162,9 @@ def _restore_network(
         encoder,
         torch.Generator(),
     ).double()
-    prefix = "model."
-    network.load_state_dict(
-        {name[len(prefix) :]: one for name, one in tensors.items() if name.startswith(prefix)}
-    )
+    network.load_state_dict(with_prefix("model.", tensors))
     network.n_active = int(document["n_active"])
-    return network.eval().to(_device_or_cpu(model))
-
-
-def _device_or_cpu(model: Clustering) -> torch.device:
-    """Return where to compute: a model from a machine with a GPU is of use without one."""
-    try:
-        return choose_device(model.device)
-    except InputError:
-        return torch.device("cpu")
+    return network.eval().to(device_or_cpu(model.device))
 
 
 def _parameters_out(model: Clustering) -> dict[str, Any]:

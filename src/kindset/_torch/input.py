@@ -10,9 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from kindset._torch.image_set import ImageSet, ImageShape, part_size
 from kindset.exceptions import InputError
-from kindset.images._image_set import ImageSet, part_size
-from kindset.images._transforms import ImageShape
 
 _CHANNELS = (1, 3, 4)
 _FAR = 2.0  # widths of the range beyond its ends
