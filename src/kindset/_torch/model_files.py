@@ -3,7 +3,7 @@
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -14,6 +14,8 @@ from kindset._shown import shown
 from kindset._torch.device import choose_device
 from kindset._torch.tensor_files import as_tensors, read_content, tensor_bytes
 from kindset.exceptions import InputError
+
+T = TypeVar("T")
 
 
 def write_model(path: Path, document: dict[str, Any], tensors: dict[str, Tensor]) -> None:
@@ -47,8 +49,8 @@ def misfit(path: Path) -> InputError:
     )
 
 
-def with_prefix(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Return the tensors whose names begin with a prefix, without it."""
+def with_prefix(prefix: str, tensors: dict[str, T]) -> dict[str, T]:
+    """Return what has names that begin with a prefix, without it."""
     return {
         name.removeprefix(prefix): one for name, one in tensors.items() if name.startswith(prefix)
     }

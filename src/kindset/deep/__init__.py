@@ -12,6 +12,16 @@ from kindset.deep._depict import DEPICT
 from kindset.deep._idec import IDEC
 from kindset.deep._jule import JULE
 from kindset.deep._outcome import Snapshot
+from kindset.deep._storage import load_deep, save_deep
 from kindset.exceptions import DivergedError
 
-__all__ = ["DEPICT", "IDEC", "JULE", "DeepCluster", "DivergedError", "Snapshot"]
+__all__ = [
+    "DEPICT",
+    "IDEC",
+    "JULE",
+    "DeepCluster",
+    "DivergedError",
+    "Snapshot",
+    "load_deep",
+    "save_deep",
+]

@@ -44,9 +44,7 @@ def agglomerate(
     graph = neighbor_graph(points, n_neighbors)
     labels = first_clusters(points, graph, n_clusters)
     n_merges = int(labels.max()) + 1 - n_clusters
-    merges = merge_clusters(
-        points, graph, labels, n_merges, n_clusters=n_clusters, n_local=n_local
-    )
+    merges = merge_clusters(points, graph, labels, n_merges, n_clusters=n_clusters, n_local=n_local)
     least = min_cluster_fraction * len(points) / n_clusters
     return _settle(points, merges.after(_last_moment(merges, n_clusters, least)), n_clusters)
 

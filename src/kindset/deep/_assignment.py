@@ -37,6 +37,14 @@ class Assignment(ABC):
         """Return a point for each cluster: the mean of its members."""
         return cluster_means(points, labels)
 
+    def check(self, n_clusters: int, n_features: int) -> None:
+        """Refuse arrays that do not fit, of a file that anybody may have written."""
+        for name in self.arrays:
+            array = getattr(self, name)
+            shape = (n_clusters,) if array.ndim == 1 else (n_clusters, n_features)
+            if array.shape != shape or array.dtype != np.float64 or not np.isfinite(array).all():
+                raise ValueError(f"the {name} of the clusters do not fit")
+
     def state(self) -> dict[str, NDArray[Any]]:
         """Return what decides the assignment."""
         return {name: getattr(self, name) for name in self.arrays}
@@ -83,6 +91,15 @@ class NeighbourAssignment(Assignment):
     def labels(self, points: Floats) -> Labels:
         """Return the cluster of the nearest training point."""
         return self.clusters[pairwise_distances_argmin(points, self.points)]
+
+    def check(self, n_clusters: int, n_features: int) -> None:
+        """Refuse points and clusters that do not fit."""
+        whole = self.clusters.shape == (len(self.points),) and self.clusters.dtype == np.int64
+        if not whole or not ((self.clusters >= 0) & (self.clusters < n_clusters)).all():
+            raise ValueError("the clusters of the points do not fit")
+        fits = self.points.shape[1:] == (n_features,) and self.points.dtype == np.float64
+        if not fits or len(self.points) == 0 or not np.isfinite(self.points).all():
+            raise ValueError("the points do not fit")
 
     def take(self, order: NDArray[np.intp]) -> None:
         """Give the clusters other numbers."""

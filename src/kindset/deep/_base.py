@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from kindset._interrupt import held_interrupts
+from kindset._interrupt import check_interrupt, held_interrupts
 from kindset._progress import progress_bar
 from kindset._torch.callbacks import Callback, Checkpointing
 from kindset._torch.callbacks import Training as AnyTraining
@@ -72,6 +72,7 @@ class DeepClustering(
     _parameter_constraints: ClassVar[dict[str, Constraint]]
 
     n_clusters: int
+    n_snapshots: int
     device: Any
     checkpoint_dir: Any
     random_state: Any
@@ -105,8 +106,9 @@ class DeepClustering(
             seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
             with held_interrupts(), _one_thread():
                 training = self._start(images, seed)
-                self.interrupted_ = self._run(training, self._checkpoint(images, seed))
+                interrupted = self._run(training, self._checkpoint(images, seed))
                 outcome = training.outcome()
+                self.interrupted_ = interrupted or _is_interrupted()
             self._store(training, outcome)
             self._warn(stacklevel=2)
         return self
@@ -129,7 +131,7 @@ class DeepClustering(
         generator = torch.Generator().manual_seed(seed)
         shape: Any = images.shape[1:]
         network = built(lambda: self._make_network(shape))
-        return self._training(self, images, network.to(choose_device(self.device)), generator)  # type: ignore[call-arg, arg-type]
+        return self._training(self, images, network.to(choose_device(self.device)), generator)  # type: ignore[call-arg]
 
     def _checkpoint(self, images: ImageSet, seed: int) -> Checkpoint | None:
         if self.checkpoint_dir is None:
@@ -165,7 +167,7 @@ class DeepClustering(
     def _store(self, training: Training, outcome: Outcome) -> None:
         """Set the fitted attributes."""
         snapshots = training.snapshots
-        if self.n_snapshots and (not snapshots or snapshots[-1].epoch != len(training.history)):  # type: ignore[attr-defined]
+        if self.n_snapshots and (not snapshots or snapshots[-1].epoch != len(training.history)):
             training.take_snapshot(outcome)
         self.labels_ = outcome.labels
         self.history_ = training.history.columns()
@@ -178,13 +180,12 @@ class DeepClustering(
     def _store_model(self, network: nn.Module, assignment: Assignment) -> None:
         """Set what `predict` and `transform` need."""
         self._network, self._assignment = network, assignment
+        self._n_fitted_clusters = self.n_clusters
         self._n_features_out = self.cluster_centers_.shape[1]
 
     def _warn(self, *, stacklevel: int) -> None:
         if self.interrupted_:
-            warnings.warn(
-                "Interrupted: the clustering so far is kept.", stacklevel=stacklevel + 1
-            )
+            warnings.warn("Interrupted: the clustering so far is kept.", stacklevel=stacklevel + 1)
         n_found = len(np.unique(self.labels_))
         if n_found < self.n_clusters:
             warnings.warn(
@@ -211,6 +212,15 @@ class EpochProgress(Callback):
         self.advance(training.summary())
 
     on_stage_end = on_window_end
+
+
+def _is_interrupted() -> bool:
+    """Whether Ctrl-C was pressed when nobody looked: after the last step."""
+    try:
+        check_interrupt()
+    except KeyboardInterrupt:
+        return True
+    return False
 
 
 @contextmanager

@@ -15,8 +15,8 @@ from kindset._validation import Constraint, Flag, Optional, Values, Whole
 from kindset.deep._assignment import CentreAssignment
 from kindset.deep._augmentation import augmented
 from kindset.deep._base import COMMON_CONSTRAINTS, DeepClustering
-from kindset.deep._networks import Embedding, Scaling, convolutions, draw_weights
-from kindset.deep._outcome import Outcome, check_embedding, conclude
+from kindset.deep._networks import Embedding, Scaling, built, convolutions, draw_weights
+from kindset.deep._outcome import Outcome, check_embedding, conclude, embed
 from kindset.deep._parameters import check_sizes
 from kindset.deep._training import Stage, Training
 from kindset.deep._whitening import Whitening
@@ -45,7 +45,7 @@ class WhitenedEmbedding(nn.Module):
 class DeepClusterTraining(Training):
     """Trains on the clusters of each epoch."""
 
-    network: WhitenedEmbedding  # type: ignore[assignment]
+    network: WhitenedEmbedding
 
     def __init__(
         self,
@@ -65,8 +65,8 @@ class DeepClusterTraining(Training):
         n_pseudo = settings.n_pseudo_clusters or _PER_CLUSTER * settings.n_clusters
         self.n_pseudo = min(n_pseudo, len(images))
         self.pseudo = torch.empty(0, dtype=torch.int64)
-        self.top = nn.Linear(1, 1)
-        self.top_optimizer = self.optimizer
+        self.top: nn.Linear
+        self.top_optimizer: torch.optim.Optimizer
 
     def _draw_seed(self) -> int:
         return int(torch.randint(2**31 - 1, (), generator=self.generator))
@@ -77,18 +77,23 @@ class DeepClusterTraining(Training):
 
     def open_epoch(self) -> None:
         """Cluster the features, and begin a new top layer that learns these clusters."""
-        features = embed_features(self)
+        features = self._features()
         check_embedding(features)
         self.network.whitening.adapt(features)
         with torch.no_grad():
             points = self.network.whitening(torch.from_numpy(features).double()).numpy()
-        k_means = KMeans(self.n_pseudo, n_init=1, max_iter=_ITERATIONS, random_state=self._draw_seed())
-        self.pseudo = torch.from_numpy(_fitted(k_means, points).astype(np.int64))
-        self.top = nn.Linear(features.shape[1], self.n_pseudo).to(self.device)
+        k_means = KMeans(self.n_pseudo, max_iter=_ITERATIONS, random_state=self._draw_seed())
+        self.pseudo = torch.from_numpy(k_means.fit_predict(points).astype(np.int64))
+        n_features = features.shape[1]
+        self.top = built(lambda: nn.Linear(n_features, self.n_pseudo)).to(self.device)
         draw_weights(self.top, self.generator, _DEVIATION)
         self.top_optimizer = torch.optim.SGD(
             self.top.parameters(), self.settings.learning_rate, weight_decay=_WEIGHT_DECAY
         )
+
+    def _features(self) -> NDArray[np.floating]:
+        """Return the features of all images, before they are whitened."""
+        return embed(self.network.features, self.images)
 
     def batches(self) -> Iterable[Tensor]:
         """Return batches in which every pseudo-cluster has about the same share."""
@@ -109,24 +114,12 @@ class DeepClusterTraining(Training):
 
     def outcome(self) -> Outcome:
         """Cluster the whitened features by k-means."""
-        self.network.whitening.adapt(embed_features(self))
+        self.network.whitening.adapt(self._features())
         return conclude(self.network, self.images, self._assign, self.settings.n_clusters)
 
     def _assign(self, points: NDArray[np.float64]) -> CentreAssignment:
         k_means = KMeans(self.settings.n_clusters, n_init=_STARTS, random_state=self.seed)
-        _fitted(k_means, points)
-        return CentreAssignment(points=k_means.cluster_centers_)
-
-
-def embed_features(training: DeepClusterTraining) -> NDArray[np.floating]:
-    """Return the features of all images, before they are whitened."""
-    from kindset.deep._outcome import embed
-
-    return embed(training.network.features, training.images)
-
-
-def _fitted(k_means: KMeans, points: NDArray[np.float64]) -> NDArray[Any]:
-    return k_means.fit_predict(points)
+        return CentreAssignment(points=k_means.fit(points).cluster_centers_)
 
 
 def _balanced(labels: Tensor, generator: torch.Generator) -> Tensor:

@@ -39,8 +39,9 @@ class DEPICTTraining(AutoencoderTraining):
         generator: torch.Generator,
     ) -> None:
         n_features = network.dense.out_features
-        head = built(lambda: nn.Linear(n_features, settings.n_clusters))
+        head: nn.Linear = built(lambda: nn.Linear(n_features, settings.n_clusters))
         super().__init__(settings, images, network, head, generator)
+        self.head = head
         self.seed = int(torch.randint(2**31 - 1, (), generator=generator))
         self.probabilities = torch.empty(0)
         self.targets = torch.empty(0)
@@ -78,7 +79,7 @@ class DEPICTTraining(AutoencoderTraining):
     def _set_head(self, points: Floats, labels: Labels) -> None:
         """Point the softmax layer's weights at the means of the clusters."""
         means = torch.from_numpy(cluster_means(points, labels))
-        head = self.model["head"]
+        head = self.head
         head.weight.zero_()
         head.weight[: len(means)] = nn.functional.normalize(means).to(head.weight)
         head.bias.zero_()
@@ -87,19 +88,18 @@ class DEPICTTraining(AutoencoderTraining):
     def _predict(self) -> Tensor:
         """Return the probabilities of the clusters of all images."""
         points = torch.from_numpy(self.embed()).to(self.device)
-        return self.model["head"](points).softmax(dim=1).cpu()
+        return self.head(points).softmax(dim=1).cpu()
 
     def clustering_loss(self, rows: Tensor, disturbed: Tensor, clean: Tensor) -> Tensor:
         """Return the cross entropy between what is predicted under noise, and the target."""
-        head = self.model["head"]
         if self.stage_name == _WARM_UP:
             assert self.labels is not None
             target = torch.from_numpy(self.labels)[rows]
         else:
             target = self.targets[rows]
             with torch.no_grad():
-                self.probabilities[rows] = head(clean).softmax(dim=1).cpu()
-        return cross_entropy(head(disturbed), target.to(self.device))
+                self.probabilities[rows] = self.head(clean).softmax(dim=1).cpu()
+        return cross_entropy(self.head(disturbed), target.to(self.device))
 
     def combined(self, reconstruction: Tensor, clustering: Tensor) -> Tensor:
         """Return the weighted sum."""
@@ -123,7 +123,7 @@ class DEPICTTraining(AutoencoderTraining):
         return conclude(self.network, self.images, self._assign, self.settings.n_clusters)
 
     def _assign(self, points: NDArray[np.float64]) -> SoftmaxAssignment:
-        head = self.model["head"]
+        head = self.head
         weights, bias = (one.detach().cpu().double().numpy() for one in (head.weight, head.bias))
         return SoftmaxAssignment(weights=weights.copy(), bias=bias.copy())
 

@@ -46,6 +46,7 @@ class IDECTraining(AutoencoderTraining):
     ) -> None:
         head = Centres(settings.n_clusters, settings.n_features)
         super().__init__(settings, images, network, head, generator)
+        self.head = head
         self.seed = int(torch.randint(2**31 - 1, (), generator=generator))
         self.targets = torch.empty(0)
         self.n_until_update = 0
@@ -71,7 +72,7 @@ class IDECTraining(AutoencoderTraining):
         check_embedding(points)
         k_means = KMeans(self.settings.n_clusters, n_init=_STARTS, random_state=self.seed)
         self.labels = k_means.fit_predict(points).astype(np.int64)
-        centres = self.model["head"].points
+        centres = self.head.points
         centres.copy_(torch.from_numpy(k_means.cluster_centers_))
 
     @torch.no_grad()
@@ -79,7 +80,7 @@ class IDECTraining(AutoencoderTraining):
         """Sharpen the assignments of all images; converge when few images change their cluster."""
         points = torch.from_numpy(self.embed()).to(self.device)
         self.model.train()
-        probabilities = self.model["head"](points).cpu()
+        probabilities = self.head(points).cpu()
         is_first = len(self.targets) == 0
         self.targets = sharpened(probabilities)
         self.relabel(probabilities.argmax(dim=1).numpy())
@@ -92,7 +93,7 @@ class IDECTraining(AutoencoderTraining):
             self.n_until_update = self.settings.update_interval
         self.n_until_update -= 1
         target = self.targets[rows].to(self.device)
-        return kl_div(self.model["head"](clean).log(), target, reduction="batchmean")
+        return kl_div(self.head(clean).log(), target, reduction="batchmean")
 
     def combined(self, reconstruction: Tensor, clustering: Tensor) -> Tensor:
         """Return the weighted sum."""
@@ -105,7 +106,7 @@ class IDECTraining(AutoencoderTraining):
         return conclude(self.network, self.images, self._assign, self.settings.n_clusters)
 
     def _assign(self, points: NDArray[np.float64]) -> CentreAssignment:
-        return CentreAssignment(points=self.model["head"].points.detach().cpu().double().numpy())
+        return CentreAssignment(points=self.head.points.detach().cpu().double().numpy())
 
     def own_state(self) -> dict[str, Any]:
         """Return the targets, and the steps until they are renewed."""

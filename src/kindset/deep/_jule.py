@@ -17,6 +17,7 @@ from kindset.deep._graph import Floats, Labels, first_clusters, neighbor_graph
 from kindset.deep._merging import merge_clusters
 from kindset.deep._networks import Embedding, Scaling, UnitRows, convolutions, draw_weights
 from kindset.deep._outcome import Outcome, check_embedding, conclude
+from kindset.deep._parameters import check_sizes
 from kindset.deep._training import Stage, Training
 from kindset.deep._triplets import draw_triplets, triplet_loss
 
@@ -24,6 +25,7 @@ _KERNEL = 5
 _DEVIATION = 0.01
 _MOMENTUM, _WEIGHT_DECAY = 0.9, 5e-5
 _RATE_DECAY, _RATE_POWER = 1e-4, 0.75
+_MAPS = 32
 _SMALL = 20  # pixels of a side, up to which one convolution does
 
 
@@ -46,7 +48,8 @@ class JULETraining(Training):
         points = _unit_pixels(self.images)
         graph = neighbor_graph(points, self.settings.n_neighbors)
         self.labels = first_clusters(points, graph, self.settings.n_clusters)
-        n_clusters, names = int(self.labels.max()) + 1, []
+        n_clusters = int(self.labels.max()) + 1
+        names: list[str] = []
         while not names or n_clusters > self.settings.n_clusters:
             names.append(f"{n_clusters} clusters")
             n_clusters -= self._n_merges(n_clusters)
@@ -276,12 +279,10 @@ class JULE(DeepClustering):
         scaling = Scaling(shape)
         widths: Any = self.widths
         if isinstance(widths, str):
-            widths = (32,) if max(shape[1:]) <= _SMALL else (32, 32)
-        body = convolutions(scaling.shape, widths, self.n_features, kernel=_KERNEL, padding=_padding())
+            widths = (_MAPS,) if max(shape[1:]) <= _SMALL else (_MAPS, _MAPS)
+        widths = check_sizes("widths", widths)
+        body = convolutions(
+            scaling.shape, widths, self.n_features,
+            kernel=_KERNEL, padding=_KERNEL // 2 if len(widths) > 1 else 0,
+        )  # fmt: skip
         return Embedding(scaling, body.append(UnitRows()))
-
-
-def _padding() -> int:
-    import os
-
-    return int(os.environ.get("JPAD", "0"))

@@ -14,14 +14,6 @@ _LEAST = 8  # pixels of a side; smaller images get a border
 _SLOPE = 0.01
 _INNER = 0.1  # how much the layers inside count in DEPICT's reconstruction
 
-SCALINGS: dict[str, Callable[["Moments"], tuple[Tensor, float]]] = {
-    "centred": lambda moments: (moments.mean, moments.deviation),
-    "power": lambda moments: (torch.zeros_like(moments.mean), moments.power),
-    "symmetric": lambda moments: (torch.full_like(moments.mean, 0.5), 0.5),
-    "unit": lambda moments: (torch.zeros_like(moments.mean), 1.0),
-}
-"""Name -> from the moments of the pixels to what is subtracted, and then divided by."""
-
 
 class Moments:
     """The mean image, the deviation of pixels from it, and the root of their mean square."""
@@ -37,6 +29,15 @@ class Moments:
         self.mean = mean.float()
         self.deviation = float(variance.sqrt().clamp(min=1e-6))
         self.power = float((squares / len(images)).mean().sqrt().clamp(min=1e-6))
+
+
+SCALINGS: dict[str, Callable[[Moments], tuple[Tensor, float]]] = {
+    "centred": lambda moments: (moments.mean, moments.deviation),
+    "power": lambda moments: (torch.zeros_like(moments.mean), moments.power),
+    "symmetric": lambda moments: (torch.full_like(moments.mean, 0.5), 0.5),
+    "unit": lambda moments: (torch.zeros_like(moments.mean), 1.0),
+}
+"""Name -> from the moments of the pixels to what is subtracted, and then divided by."""
 
 
 class Scaling(nn.Module):
@@ -110,9 +111,7 @@ def convolutions(
         sides = (side + 2 * padding - size + 1 for side in (height, width))
         height, width = (-(-side // 2) for side in sides)
         n_channels = n_maps
-    return nn.Sequential(
-        *layers, nn.Flatten(), nn.Linear(n_channels * height * width, n_features)
-    )
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(n_channels * height * width, n_features))
 
 
 class NoisyAutoencoder(nn.Module):
@@ -163,9 +162,9 @@ class ConvolutionalAutoencoder(NoisyAutoencoder):
         self.scaling = Scaling(shape)
         n_channels, height, width = self.scaling.shape
         first, second = widths
-        self.sizes = [(height, width)]
-        self.sizes.append(tuple((side - 4) // 2 + 1 for side in self.sizes[-1]))  # type: ignore[arg-type]
-        self.sizes.append(tuple((side - 1) // 2 + 1 for side in self.sizes[-1]))  # type: ignore[arg-type]
+        self.sizes = [[height, width]]
+        self.sizes.append([(side - 4) // 2 + 1 for side in self.sizes[-1]])
+        self.sizes.append([(side - 1) // 2 + 1 for side in self.sizes[-1]])
         self.inner = (second, *self.sizes[2])
         n_inner = second * self.sizes[2][0] * self.sizes[2][1]
         self.down1 = nn.Conv2d(n_channels, first, 4, stride=2)

@@ -67,7 +67,7 @@ def conclude(
     In double precision, so that no label depends on which images share a batch.
     """
     network = copy.deepcopy(network).eval().double()
-    embedding = embed(network, images)
+    embedding = embed(network, images).astype(np.float64, copy=False)
     check_embedding(embedding)
     assignment = make_assignment(embedding)
     assignment.take(largest_first(assignment.labels(embedding), n_clusters))

@@ -193,6 +193,21 @@ METHODS: Mapping[str, Method] = {
         takes="images",
         needs=_TORCH,
     ),
+    "depict": Method(
+        "DEPICT (autoencoder and softmax)", "kindset.deep:DEPICT", takes="images", needs=_TORCH
+    ),
+    "jule": Method(
+        "JULE (merging and learning in turns)", "kindset.deep:JULE", takes="images", needs=_TORCH
+    ),
+    "deepcluster": Method(
+        "DeepCluster (learning from k-means)",
+        "kindset.deep:DeepCluster",
+        takes="images",
+        needs=_TORCH,
+    ),
+    "idec": Method(
+        "IDEC (autoencoder and centres)", "kindset.deep:IDEC", takes="images", needs=_TORCH
+    ),
 }
 
 
