@@ -101,6 +101,7 @@ class TestEveryMethod:
         quick.set_params(verbose=1).fit(stripes[0])
         assert type(quick).__name__ in capsys.readouterr().err
 
+    @pytest.mark.filterwarnings("ignore:Only:sklearn.exceptions.ConvergenceWarning")
     def test_a_budget_ends_it_early(self, quick, stripes):
         epochs = "epochs_per_period" if isinstance(quick, JULE) else "max_epochs"
         quick.set_params(time_budget=0.2, **{epochs: 10_000})

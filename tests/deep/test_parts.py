@@ -46,9 +46,8 @@ class TestNetworks:
         images = torch.rand(5, *shape, generator=generator())
         loss, disturbed, clean = network.reconstruct(images, Noise(0.3, generator()))
         assert disturbed.shape == clean.shape == network(images).shape == (5, 4)
-        torch.testing.assert_close(
-            network(images), clean if kind == "convolutional" else network(images)
-        )
+        if kind == "convolutional":
+            torch.testing.assert_close(network(images), clean)
         loss.backward()
         assert all(one.grad is not None for one in network.parameters())
 
@@ -61,7 +60,7 @@ class TestNetworks:
     def test_noise_keeps_the_mean_and_can_be_none(self):
         values = torch.ones(200, 200)
         noisy = Noise(0.25, generator())(values)
-        assert set(noisy.unique().tolist()) == {0.0, pytest.approx(4 / 3)}
+        assert noisy.unique().tolist() == pytest.approx([0, 4 / 3])
         assert noisy.mean().item() == pytest.approx(1, abs=0.02)
         assert Noise(0, generator())(values) is values
 
@@ -173,9 +172,8 @@ class TestAugmentation:
         assert torch.equal(changed, augmented(images, generator()))
 
     def test_a_blank_image_stays_blank(self):
-        assert torch.allclose(
-            augmented(torch.full((2, 1, 8, 8), 0.4), generator()), torch.tensor(0.4)
-        )
+        blank = torch.full((2, 1, 8, 8), 0.4)
+        torch.testing.assert_close(augmented(blank, generator()), blank)
 
 
 def test_balanced_rows():

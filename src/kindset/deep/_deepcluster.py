@@ -176,7 +176,9 @@ class DeepCluster(DeepClustering):
         Cluster of each training image, the largest cluster first.
     cluster_centers_ : ndarray of shape (n_clusters, n_components)
         The centroids in the embedding, which are not of unit length.
-    history_, converged_, snapshots_, n_iter_, interrupted_, n_features_in_, feature_names_in_
+    history_ : Bunch
+        One entry for each epoch: `epoch`, `stage` and `loss`.
+    converged_, snapshots_, n_iter_, interrupted_, n_features_in_, feature_names_in_
         As for `JULE`.
 
     See Also

@@ -180,8 +180,7 @@ class JULE(DeepClustering):
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Means of the clusters in the embedding.
     history_ : Bunch
-        One entry for each epoch: `epoch`, `stage`, `loss`, `changed` (the share of images with
-        another cluster than before, if known) and the size of the `smallest` cluster.
+        One entry for each epoch: `epoch`, `stage`, `loss` and the size of the `smallest` cluster.
     snapshots_ : list of Snapshot
         Clusterings on the way: `epoch`, `labels` and `embedding`.
     n_iter_ : int

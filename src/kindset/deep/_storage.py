@@ -66,6 +66,7 @@ def save_deep(model: DeepClustering, path: str | os.PathLike[str]) -> None:
             "checkpoint_dir": None,
         },
         "images": asdict(model._format),
+        "history": list(model.history_),
         "stages": list(model.history_.stage),
         "snapshots": [snapshot.epoch for snapshot in model.snapshots_],
         "feature_names": names_out(model),
@@ -140,9 +141,8 @@ def _restore(document: dict[str, Any], tensors: dict[str, Tensor]) -> DeepCluste
     arrays = {name: one.numpy() for name, one in tensors.items() if not name.startswith("network.")}
     model.labels_ = _labels(arrays["labels"], model.n_clusters)
     model.cluster_centers_ = arrays["cluster_centers"]
-    columns = with_prefix("history.", arrays)
-    model.history_ = Bunch(epoch=columns.pop("epoch"), stage=list(map(str, document["stages"])))
-    model.history_.update(columns)
+    columns = {"stage": list(map(str, document["stages"])), **with_prefix("history.", arrays)}
+    model.history_ = Bunch(**{str(name): columns[name] for name in document["history"]})
     model.snapshots_ = [
         Snapshot(
             int(epoch),

@@ -174,7 +174,8 @@ class Training:
     def _cluster_facts(self) -> dict[str, float]:
         if self.labels is None:
             return {}
-        return {"changed": float(self.changed), "smallest": int(np.bincount(self.labels).min())}
+        facts: dict[str, float] = {"smallest": int(np.bincount(self.labels).min())}
+        return facts if np.isnan(self.changed) else {"changed": self.changed, **facts}
 
     def batches(self) -> Iterable[Tensor]:
         """Return the rows of the images, in random batches of nearly equal size."""
