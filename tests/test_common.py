@@ -54,7 +54,9 @@ def _expected(estimator):
         JULE(epochs_per_period=2, widths=(8,), random_state=0),
         DEPICT(pretrain_epochs=20, max_epochs=5, widths=(8, 8), batch_size=32, random_state=0),
         IDEC(hidden=(50,), pretrain_epochs=30, max_epochs=5, batch_size=32, random_state=0),
-        DeepCluster(widths=(8,), max_epochs=5, batch_size=32, random_state=0),
+        DeepCluster(
+            widths=(8,), augment=False, n_components=4, max_epochs=5, batch_size=32, random_state=0
+        ),
     ],
     expected_failed_checks=_expected,
 )

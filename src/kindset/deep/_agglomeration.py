@@ -3,7 +3,14 @@
 import numpy as np
 from sklearn.metrics import pairwise_distances_argmin
 
-from kindset.deep._graph import Floats, Labels, cluster_means, first_clusters, neighbor_graph
+from kindset.deep._graph import (
+    Floats,
+    Graph,
+    Labels,
+    cluster_means,
+    first_clusters,
+    neighbor_graph,
+)
 from kindset.deep._merging import Merges, merge_clusters
 
 
@@ -42,9 +49,28 @@ def agglomerate(
     array([0, 0, 0, 1, 1, 1])
     """
     graph = neighbor_graph(points, n_neighbors)
-    labels = first_clusters(points, graph, n_clusters)
+    return merge_down(
+        points, graph, first_clusters(points, graph, n_clusters), n_clusters,
+        n_local=n_local, min_cluster_fraction=min_cluster_fraction, n_final=n_clusters,
+    )  # fmt: skip
+
+
+def merge_down(
+    points: Floats,
+    graph: Graph,
+    labels: Labels,
+    n_clusters: int,
+    *,
+    n_local: int,
+    min_cluster_fraction: float,
+    n_final: int,
+) -> Labels:
+    """Merge given clusters to so many, and none of them too small; see `agglomerate`.
+
+    `n_final` is the number wanted in the end, of which this may be a step on the way.
+    """
     n_merges = int(labels.max()) + 1 - n_clusters
-    merges = merge_clusters(points, graph, labels, n_merges, n_clusters=n_clusters, n_local=n_local)
+    merges = merge_clusters(points, graph, labels, n_merges, n_clusters=n_final, n_local=n_local)
     least = min_cluster_fraction * len(points) / n_clusters
     return _settle(points, merges.after(_last_moment(merges, n_clusters, least)), n_clusters)
 

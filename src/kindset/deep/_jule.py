@@ -10,11 +10,10 @@ from torch import Tensor, nn
 
 from kindset._torch.image_set import ImageSet, ImageShape, part_size
 from kindset._validation import Choice, Constraint, Either, Number, Values, Whole
-from kindset.deep._agglomeration import agglomerate
+from kindset.deep._agglomeration import agglomerate, merge_down
 from kindset.deep._assignment import NeighbourAssignment
 from kindset.deep._base import COMMON_CONSTRAINTS, DeepClustering
 from kindset.deep._graph import Floats, Labels, first_clusters, neighbor_graph
-from kindset.deep._merging import merge_clusters
 from kindset.deep._networks import Embedding, Scaling, UnitRows, convolutions, draw_weights
 from kindset.deep._outcome import Outcome, check_embedding, conclude
 from kindset.deep._parameters import check_sizes
@@ -67,12 +66,13 @@ class JULETraining(Training):
         assert self.labels is not None
         points = self.embed()
         check_embedding(points)
-        n_merges = self._n_merges(int(self.labels.max()) + 1)
-        merges = merge_clusters(
-            points, neighbor_graph(points, self.settings.n_neighbors), self.labels, n_merges,
-            n_clusters=self.settings.n_clusters, n_local=self.settings.n_local,
+        n_before = int(self.labels.max()) + 1
+        self.labels = merge_down(
+            points, neighbor_graph(points, self.settings.n_neighbors), self.labels,
+            n_before - self._n_merges(n_before), n_local=self.settings.n_local,
+            min_cluster_fraction=self.settings.min_cluster_fraction,
+            n_final=self.settings.n_clusters,
         )  # fmt: skip
-        self.labels = merges.after(n_merges)
 
     def train_step(self, rows: Tensor) -> dict[str, float]:
         """Learn from the triplets of a batch, if it has any."""
@@ -149,8 +149,8 @@ class JULE(DeepClustering):
     widths : "auto" or list of int, default="auto"
         Maps of each convolution; "auto" is one of 32 for images up to 20 pixels, two for others.
     min_cluster_fraction : float, default=0.25
-        The final merging goes back to where enough clusters had at least this share of the mean
-        size. With 0 clusters of a few outliers can take the place of true ones.
+        Merging goes back to where enough clusters had at least this share of the mean size. With 0
+        clusters of a few outliers can take the place of true ones.
     batch_size : int, default=100
         Images in a step.
     learning_rate : float, default=0.01
