@@ -35,6 +35,13 @@ class ImageFormat:
         """Number of pixels times channels."""
         return int(np.prod(self.shape))
 
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> "ImageFormat":
+        """Return the format that `dataclasses.asdict` gave, of a file anybody may have written."""
+        channels, height, width = map(int, document["shape"])
+        low, high = float(document["low"]), float(document["high"])
+        return cls((channels, height, width), low, high, bool(document["bytes"]))
+
     def read(self, X: Any) -> ImageSet:
         """Read images of this format."""
         array = as_array(X)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -49,11 +50,19 @@ def misfit(path: Path) -> InputError:
     )
 
 
-def with_prefix(prefix: str, tensors: dict[str, T]) -> dict[str, T]:
+def with_prefix(prefix: str, tensors: Mapping[str, T]) -> dict[str, T]:
     """Return what has names that begin with a prefix, without it."""
     return {
         name.removeprefix(prefix): one for name, one in tensors.items() if name.startswith(prefix)
     }
+
+
+def scalars_in(model: Any, document: dict[str, Any], kinds: Mapping[str, type]) -> None:
+    """Give a model its plain attributes back, each of its own kind."""
+    for name, kind in kinds.items():
+        if not isinstance(document[name], kind):
+            raise ValueError(f"{name} is not a {kind.__name__}")
+        setattr(model, name, document[name])
 
 
 def device_or_cpu(device: Any) -> torch.device:

@@ -71,15 +71,33 @@ class DeepClustering(
     _assignment_kind: ClassVar[type[Assignment]]
     _parameter_constraints: ClassVar[dict[str, Constraint]]
 
-    n_clusters: int
-    n_snapshots: int
-    device: Any
-    checkpoint_dir: Any
-    random_state: Any
-    verbose: int
-
     _network: nn.Module
     _assignment: Assignment
+
+    def __init__(
+        self,
+        n_clusters: int,
+        *,
+        batch_size: int,
+        learning_rate: float,
+        time_budget: float | None,
+        n_snapshots: int,
+        image_shape: tuple[int, ...] | None,
+        device: str,
+        checkpoint_dir: Any,
+        random_state: int | np.random.RandomState | None,
+        verbose: int,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.time_budget = time_budget
+        self.n_snapshots = n_snapshots
+        self.image_shape = image_shape
+        self.device = device
+        self.checkpoint_dir = checkpoint_dir
+        self.random_state = random_state
+        self.verbose = verbose
 
     @abstractmethod
     def _make_network(self, shape: ImageShape) -> nn.Module:

@@ -262,7 +262,12 @@ class DEPICT(DeepClustering):
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(
+            n_clusters, batch_size=batch_size, learning_rate=learning_rate,
+            time_budget=time_budget, n_snapshots=n_snapshots, image_shape=image_shape,
+            device=device, checkpoint_dir=checkpoint_dir, random_state=random_state,
+            verbose=verbose,
+        )  # fmt: skip
         self.reconstruction_weight = reconstruction_weight
         self.init = init
         self.target = target
@@ -275,15 +280,6 @@ class DEPICT(DeepClustering):
         self.max_epochs = max_epochs
         self.tol = tol
         self.min_cluster_fraction = min_cluster_fraction
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.time_budget = time_budget
-        self.n_snapshots = n_snapshots
-        self.image_shape = image_shape
-        self.device = device
-        self.checkpoint_dir = checkpoint_dir
-        self.random_state = random_state
-        self.verbose = verbose
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probabilities of the clusters, of shape (n_samples, n_clusters)."""

@@ -226,7 +226,12 @@ class IDEC(DeepClustering):
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(
+            n_clusters, batch_size=batch_size, learning_rate=learning_rate,
+            time_budget=time_budget, n_snapshots=n_snapshots, image_shape=image_shape,
+            device=device, checkpoint_dir=checkpoint_dir, random_state=random_state,
+            verbose=verbose,
+        )  # fmt: skip
         self.clustering_weight = clustering_weight
         self.hidden = hidden
         self.n_features = n_features
@@ -236,15 +241,6 @@ class IDEC(DeepClustering):
         self.max_epochs = max_epochs
         self.update_interval = update_interval
         self.tol = tol
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.time_budget = time_budget
-        self.n_snapshots = n_snapshots
-        self.image_shape = image_shape
-        self.device = device
-        self.checkpoint_dir = checkpoint_dir
-        self.random_state = random_state
-        self.verbose = verbose
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probabilities of the clusters, of shape (n_samples, n_clusters)."""

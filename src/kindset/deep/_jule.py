@@ -253,7 +253,12 @@ class JULE(DeepClustering):
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(
+            n_clusters, batch_size=batch_size, learning_rate=learning_rate,
+            time_budget=time_budget, n_snapshots=n_snapshots, image_shape=image_shape,
+            device=device, checkpoint_dir=checkpoint_dir, random_state=random_state,
+            verbose=verbose,
+        )  # fmt: skip
         self.unfolding_rate = unfolding_rate
         self.n_neighbors = n_neighbors
         self.n_local = n_local
@@ -264,15 +269,6 @@ class JULE(DeepClustering):
         self.n_features = n_features
         self.widths = widths
         self.min_cluster_fraction = min_cluster_fraction
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.time_budget = time_budget
-        self.n_snapshots = n_snapshots
-        self.image_shape = image_shape
-        self.device = device
-        self.checkpoint_dir = checkpoint_dir
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _make_network(self, shape: ImageShape) -> nn.Module:
         scaling = Scaling(shape)

@@ -20,7 +20,14 @@ from kindset._model_files import (
     plain_value,
 )
 from kindset._torch.input import ImageFormat
-from kindset._torch.model_files import device_or_cpu, misfit, read_model, with_prefix, write_model
+from kindset._torch.model_files import (
+    device_or_cpu,
+    misfit,
+    read_model,
+    scalars_in,
+    with_prefix,
+    write_model,
+)
 from kindset._validation import check_parameters
 from kindset.deep._base import DeepClustering
 from kindset.deep._deepcluster import DeepCluster
@@ -128,20 +135,15 @@ def load_deep(path: str | os.PathLike[str]) -> DeepClustering:
 def _restore(document: dict[str, Any], tensors: dict[str, Tensor]) -> DeepClustering:
     model = _KINDS[document["kind"]](**document["parameters"])
     check_parameters(model)
-    channels, height, width = map(int, document["images"]["shape"])
-    low, high = map(float, (document["images"]["low"], document["images"]["high"]))
-    eight_bit = bool(document["images"]["bytes"])
-    model._format = ImageFormat((channels, height, width), low, high, eight_bit)
+    model._format = ImageFormat.from_dict(document["images"])
     model.n_features_in_ = model._format.n_values
     names_in(model, document["feature_names"])
-    for name, kind in _SCALARS.items():
-        if not isinstance(document[name], kind):
-            raise ValueError(f"{name} is not a {kind.__name__}")
-        setattr(model, name, document[name])
+    scalars_in(model, document, _SCALARS)
     arrays = {name: one.numpy() for name, one in tensors.items() if not name.startswith("network.")}
     model.labels_ = _labels(arrays["labels"], model.n_clusters)
     model.cluster_centers_ = arrays["cluster_centers"]
-    columns = {"stage": list(map(str, document["stages"])), **with_prefix("history.", arrays)}
+    columns: dict[str, Any] = dict(with_prefix("history.", arrays))
+    columns["stage"] = list(map(str, document["stages"]))
     model.history_ = Bunch(**{str(name): columns[name] for name in document["history"]})
     model.snapshots_ = [
         Snapshot(

@@ -20,7 +20,14 @@ from kindset._model_files import (
 )
 from kindset._shown import shown
 from kindset._torch.input import ImageFormat
-from kindset._torch.model_files import device_or_cpu, misfit, read_model, with_prefix, write_model
+from kindset._torch.model_files import (
+    device_or_cpu,
+    misfit,
+    read_model,
+    scalars_in,
+    with_prefix,
+    write_model,
+)
 from kindset.exceptions import InputError
 from kindset.images._alignment import ALIGNMENTS
 from kindset.images._encoders import build_encoder
@@ -111,10 +118,7 @@ def load_clustering(path: str | os.PathLike[str]) -> Clustering:
 def _restore(document: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Clustering:
     model = _KINDS[document["kind"]](**document["parameters"])
     model._check_parameters()
-    channels, height, width = map(int, document["images"]["shape"])
-    low, high = map(float, (document["images"]["low"], document["images"]["high"]))
-    eight_bit = bool(document["images"]["bytes"])
-    model._format = ImageFormat((channels, height, width), low, high, eight_bit)
+    model._format = ImageFormat.from_dict(document["images"])
     model.transforms_ = tuple(map(str, document["transforms"]))
     _check_sizes(model, document, tensors)
     model._model = _restore_network(model, document, tensors)
@@ -126,10 +130,7 @@ def _restore(document: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Clus
     model.history_ = Bunch(stage=list(map(str, document["stages"])), **history)
     model.n_features_in_ = model._format.n_values
     names_in(model, document["feature_names"])
-    for name, kind in _SCALARS.items():
-        if not isinstance(document[name], kind):
-            raise ValueError(f"{name} is not a {kind.__name__}")
-        setattr(model, name, document[name])
+    scalars_in(model, document, _SCALARS)
     return model
 
 
