@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from kindset.deep import DEPICT, IDEC, JULE, DeepCluster
 
@@ -37,6 +38,10 @@ def stripes():
 @pytest.fixture(params=QUICK)
 def quick(request):
     """Each estimator in turn, set to train for a moment."""
-    from sklearn.base import clone
-
     return clone(QUICK[request.param])
+
+
+@pytest.fixture
+def quick_model():
+    """Return such an estimator by its name."""
+    return lambda name: clone(QUICK[name])

@@ -10,7 +10,15 @@ from sklearn.exceptions import ConvergenceWarning
 
 from kindset import deep
 from kindset._torch.checkpoint import Checkpoint
-from kindset.deep import DEPICT, IDEC, JULE, DeepCluster, DivergedError
+from kindset.deep import (
+    DEPICT,
+    IDEC,
+    JULE,
+    DeepCluster,
+    DivergedError,
+    load_deep,
+    save_deep,
+)
 from kindset.deep._training import Training
 from kindset.evaluation import clustering_accuracy
 from kindset.exceptions import InputError
@@ -203,6 +211,25 @@ class TestLeaves:
         assert stages == ["pretraining"] * 4 + ["warm-up"] * 3 + ["clustering"] * 3
         assert np.isnan(model.history_.clustering[:4]).all()
         assert model.transform(stripes[0]).shape == (90, 5)
+
+    @pytest.mark.parametrize("name", ["DEPICT", "IDEC"])
+    def test_an_autoencoder_is_shared(self, stripes, tmp_path, name, quick_model):
+        images, _ = stripes
+        first = quick_model(name).fit(images)
+        second = quick_model(name).set_params(pretrained=first.autoencoder_)
+        second = clone(second).set_params(checkpoint_dir=tmp_path, pretrain_epochs=99).fit(images)
+        assert "pretraining" not in second.history_.stage
+        for key, values in first.autoencoder_.items():
+            np.testing.assert_array_equal(second.autoencoder_[key], values)
+        same(clone(second).fit(images), second, images)
+        save_deep(second, tmp_path / "model.json")
+        back = load_deep(tmp_path / "model.json")
+        np.testing.assert_array_equal(back.predict(images), second.labels_)
+        other = {key: values + 1 for key, values in first.autoencoder_.items()}
+        with pytest.raises(InputError, match="other data or parameters"):
+            clone(second).set_params(pretrained=other).fit(images)
+        with pytest.raises(InputError, match="pretrained must be the autoencoder_"):
+            clone(second).set_params(pretrained={"x": np.ones(1)}).fit(images)
 
     def test_depict_converges(self, stripes):
         model = DEPICT(3, pretrain_epochs=2, max_epochs=9, tol=1.0, widths=(4, 4), random_state=0)

@@ -158,11 +158,15 @@ class DeepClustering(
         parameters = {
             name: value
             for name, value in sorted(self.get_params(deep=False).items())
-            if name not in _NOT_DECIDING
+            if name not in (*_NOT_DECIDING, "pretrained")
         }
         described = (_CHECKPOINT_FORMAT, type(self).__name__, parameters, seed, value_range)
-        identity = training_identity(described, [pixels])
+        identity = training_identity(described, [pixels, *self._parameter_tensors()])
         return Checkpoint(Path(self.checkpoint_dir) / "training", identity)
+
+    def _parameter_tensors(self) -> list[torch.Tensor]:
+        """Return what decides the training and is no plain parameter."""
+        return []
 
     def _run(self, training: Training, checkpoint: Checkpoint | None) -> bool:
         """Train; return whether Ctrl-C ended it, once there was something to keep."""

@@ -15,12 +15,12 @@ from kindset._torch.image_set import ImageSet, ImageShape
 from kindset._validation import Choice, Constraint, Number, Optional, Values, Whole
 from kindset.deep._agglomeration import agglomerate
 from kindset.deep._assignment import SoftmaxAssignment
-from kindset.deep._base import COMMON_CONSTRAINTS, DeepClustering
+from kindset.deep._base import COMMON_CONSTRAINTS
 from kindset.deep._graph import Floats, Labels, cluster_means
 from kindset.deep._networks import SCALINGS, ConvolutionalAutoencoder, built
 from kindset.deep._outcome import Outcome, check_embedding, conclude, embed
 from kindset.deep._parameters import check_sizes
-from kindset.deep._pretraining import AutoencoderTraining
+from kindset.deep._pretraining import AutoencoderTraining, StartsFromAutoencoder
 from kindset.deep._targets import TARGETS, sharpened
 from kindset.deep._training import Stage
 
@@ -57,6 +57,7 @@ class DEPICTTraining(AutoencoderTraining):
 
     def open_stage(self) -> None:
         """Find the first clusters once there is an embedding; later sharpen the predictions."""
+        super().open_stage()
         if self.stage_name in (_WARM_UP, _CLUSTERING) and self.labels is None:
             points = self.embed()
             check_embedding(points)
@@ -129,14 +130,16 @@ class DEPICTTraining(AutoencoderTraining):
 
     def own_state(self) -> dict[str, Any]:
         """Return predictions and targets."""
-        return {"probabilities": self.probabilities, "targets": self.targets}
+        own = {"probabilities": self.probabilities, "targets": self.targets}
+        return {**super().own_state(), **own}
 
     def load_own_state(self, state: dict[str, Any]) -> None:
         """Take over predictions and targets."""
+        super().load_own_state(state)
         self.probabilities, self.targets = state["probabilities"], state["targets"]
 
 
-class DEPICT(DeepClustering):
+class DEPICT(StartsFromAutoencoder):
     """Deep embedded regularised clustering: an autoencoder with a softmax layer on top.
 
     A convolutional autoencoder learns to reconstruct images from which noise has removed pixels.
@@ -162,6 +165,8 @@ class DEPICT(DeepClustering):
     scaling : {"centred", "symmetric", "unit", "power"}, default="centred"
         How pixels are scaled: minus the mean image and over their deviation, to −1 and 1, to 0 and
         1, or to a mean square of 1.
+    pretrained : dict, default=None
+        The `autoencoder_` of another model for images of the same shape, in place of pretraining.
     pretrain_epochs : int, default=25
         Epochs of the autoencoder alone.
     warmup_epochs : int, default=3
@@ -187,6 +192,8 @@ class DEPICT(DeepClustering):
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of each training image, the largest cluster first.
+    autoencoder_ : dict of str to ndarray
+        The autoencoder after pretraining, for the parameter `pretrained` of others; not saved.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Means of the clusters in the embedding; those without images are left out.
     history_ : Bunch
@@ -247,6 +254,7 @@ class DEPICT(DeepClustering):
         widths: Sequence[int] = (32, 32),
         dropout: float = 0.1,
         scaling: str = "centred",
+        pretrained: Any = None,
         pretrain_epochs: int = 25,
         warmup_epochs: int = 3,
         max_epochs: int = 20,
@@ -275,6 +283,7 @@ class DEPICT(DeepClustering):
         self.widths = widths
         self.dropout = dropout
         self.scaling = scaling
+        self.pretrained = pretrained
         self.pretrain_epochs = pretrain_epochs
         self.warmup_epochs = warmup_epochs
         self.max_epochs = max_epochs

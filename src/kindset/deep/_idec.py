@@ -14,11 +14,11 @@ from torch.nn.functional import kl_div
 from kindset._torch.image_set import ImageSet, ImageShape
 from kindset._validation import Choice, Constraint, Number, Values, Whole
 from kindset.deep._assignment import CentreAssignment
-from kindset.deep._base import COMMON_CONSTRAINTS, DeepClustering
+from kindset.deep._base import COMMON_CONSTRAINTS
 from kindset.deep._networks import SCALINGS, DenseAutoencoder
 from kindset.deep._outcome import Outcome, check_embedding, conclude
 from kindset.deep._parameters import check_sizes
-from kindset.deep._pretraining import AutoencoderTraining
+from kindset.deep._pretraining import AutoencoderTraining, StartsFromAutoencoder
 from kindset.deep._targets import sharpened, student_probabilities
 from kindset.deep._training import Stage
 
@@ -58,8 +58,8 @@ class IDECTraining(AutoencoderTraining):
 
     def open_stage(self) -> None:
         """Find the first centres once there is an embedding."""
+        super().open_stage()
         if self.stage_name == _CLUSTERING:
-            self.noise.rate = 0.0
             self._start_clusters()
 
     def open_epoch(self) -> None:
@@ -110,14 +110,16 @@ class IDECTraining(AutoencoderTraining):
 
     def own_state(self) -> dict[str, Any]:
         """Return the targets, and the steps until they are renewed."""
-        return {"targets": self.targets, "n_until_update": self.n_until_update}
+        own = {"targets": self.targets, "n_until_update": self.n_until_update}
+        return {**super().own_state(), **own}
 
     def load_own_state(self, state: dict[str, Any]) -> None:
         """Take over the targets."""
+        super().load_own_state(state)
         self.targets, self.n_until_update = state["targets"], int(state["n_until_update"])
 
 
-class IDEC(DeepClustering):
+class IDEC(StartsFromAutoencoder):
     """Improved deep embedded clustering: an autoencoder whose embedding is drawn towards centres.
 
     A dense autoencoder learns to reconstruct images. K-means in its embedding gives the first
@@ -139,6 +141,8 @@ class IDEC(DeepClustering):
     scaling : {"unit", "power", "centred", "symmetric"}, default="unit"
         How pixels are scaled: to 0 and 1, to a mean square of 1, minus the mean image and over
         their deviation, or to −1 and 1.
+    pretrained : dict, default=None
+        The `autoencoder_` of another model for images of the same shape, in place of pretraining.
     pretrain_epochs : int, default=30
         Epochs of the autoencoder alone.
     max_epochs : int, default=30
@@ -161,6 +165,8 @@ class IDEC(DeepClustering):
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of each training image, the largest cluster first.
+    autoencoder_ : dict of str to ndarray
+        The autoencoder after pretraining, for the parameter `pretrained` of others; not saved.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         The centres in the embedding.
     history_, converged_
@@ -212,6 +218,7 @@ class IDEC(DeepClustering):
         n_features: int = 10,
         dropout: float = 0.2,
         scaling: str = "unit",
+        pretrained: Any = None,
         pretrain_epochs: int = 30,
         max_epochs: int = 30,
         update_interval: int = 30,
@@ -237,6 +244,7 @@ class IDEC(DeepClustering):
         self.n_features = n_features
         self.dropout = dropout
         self.scaling = scaling
+        self.pretrained = pretrained
         self.pretrain_epochs = pretrain_epochs
         self.max_epochs = max_epochs
         self.update_interval = update_interval

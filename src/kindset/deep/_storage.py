@@ -44,6 +44,7 @@ VERSION = 1
 _KINDS: dict[str, type[DeepClustering]] = {
     kind.__name__: kind for kind in (DEPICT, IDEC, JULE, DeepCluster)
 }
+_NOT_SAVED = ("checkpoint_dir", "pretrained")
 _SCALARS = {"n_iter_": int, "converged_": bool, "interrupted_": bool}
 
 
@@ -70,7 +71,7 @@ def save_deep(model: DeepClustering, path: str | os.PathLike[str]) -> None:
             **plain_parameters(model),
             "n_clusters": model._n_fitted_clusters,
             "device": str(model.device),
-            "checkpoint_dir": None,
+            **{name: None for name in _NOT_SAVED if name in model.get_params(deep=False)},
         },
         "images": asdict(model._format),
         "history": list(model.history_),

@@ -9,6 +9,7 @@ from kindset.workbench._outcome import Execution, Outcome
 from kindset.workbench._reading import ARRAYS, FOLDERS, read_data
 from kindset.workbench._running import cluster, make_single, sweep
 from kindset.workbench._settings import AUTO, Setting, grid
+from kindset.workbench._snapshots import snapshot_runs
 from kindset.workbench._sweep import Job, check_single_output, is_sweep
 from kindset.workbench._tables import Codebook
 
@@ -34,5 +35,6 @@ __all__ = [
     "make_single",
     "read_data",
     "save_figure",
+    "snapshot_runs",
     "sweep",
 ]
