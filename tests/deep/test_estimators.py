@@ -87,6 +87,7 @@ class TestEveryMethod:
     def test_as_many_clusters_as_images(self, quick):
         images = np.random.default_rng(0).random((4, 8, 8))
         model = quick.set_params(n_clusters=4).fit(images)
+        assert len(model.history_.loss) == len(model.history_.epoch)
         np.testing.assert_array_equal(model.predict(images), model.labels_)
 
     def test_one_cluster(self, quick, stripes):

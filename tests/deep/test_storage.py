@@ -78,7 +78,9 @@ def test_unfitted_model_is_refused(quick, tmp_path):
 
 
 def test_the_fit_decides_not_the_parameter_of_today(fitted, stripes, tmp_path):
-    save_deep(fitted.set_params(n_clusters=7), tmp_path / "model.json")
+    layers = "hidden" if hasattr(fitted, "hidden") else "widths"
+    fitted.set_params(n_clusters=7, n_features=2, **{layers: (3, 3)})
+    save_deep(fitted, tmp_path / "model.json")
     back = load_deep(tmp_path / "model.json")
     assert back.n_clusters == 3
     np.testing.assert_array_equal(back.predict(stripes[0]), fitted.labels_)

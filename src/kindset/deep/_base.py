@@ -202,7 +202,8 @@ class DeepClustering(
     def _store_model(self, network: nn.Module, assignment: Assignment) -> None:
         """Set what `predict` and `transform` need."""
         self._network, self._assignment = network, assignment
-        self._n_fitted_clusters = self.n_clusters
+        # What a user sets later does not change what was fitted.
+        self._fitted_parameters = self.get_params(deep=False)
         self._n_features_out = self.cluster_centers_.shape[1]
 
     def _warn(self, *, stacklevel: int) -> None:

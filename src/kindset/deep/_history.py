@@ -19,7 +19,8 @@ class History:
 
     def note(self, stage: str, losses: dict[str, float], **clusters: float) -> None:
         """Add an epoch."""
-        self.rows.append({"epoch": len(self) + 1, "stage": stage, **losses, **clusters})
+        row = {"epoch": len(self) + 1, "stage": stage, "loss": np.nan}
+        self.rows.append({**row, **losses, **clusters})
 
     def columns(self) -> Bunch:
         """Return arrays with an entry for each epoch; NaN, or −1 of sizes, is not known."""

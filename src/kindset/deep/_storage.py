@@ -68,8 +68,7 @@ def save_deep(model: DeepClustering, path: str | os.PathLike[str]) -> None:
         "version": VERSION,
         "kind": type(model).__name__,
         "parameters": {
-            **plain_parameters(model),
-            "n_clusters": model._n_fitted_clusters,
+            **plain_parameters(type(model)(**model._fitted_parameters)),
             "device": str(model.device),
             **{name: None for name in _NOT_SAVED if name in model.get_params(deep=False)},
         },
