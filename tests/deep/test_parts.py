@@ -14,6 +14,7 @@ from kindset.deep._assignment import (
 )
 from kindset.deep._augmentation import augmented
 from kindset.deep._deepcluster import _balanced
+from kindset.deep._jule import _padding
 from kindset.deep._networks import (
     SCALINGS,
     ConvolutionalAutoencoder,
@@ -56,6 +57,12 @@ class TestNetworks:
     def test_convolutions(self, shape, padding):
         body = convolutions(Scaling(shape).shape, (2, 3), 6, kernel=5, padding=padding)
         assert body(torch.rand(4, *Scaling(shape).shape)).shape == (4, 6)
+
+    @pytest.mark.parametrize(("shape", "n_blocks", "padding"), [
+        ((1, 16, 16), 1, 0), ((1, 28, 28), 2, 0), ((1, 28, 23), 2, 2), ((3, 64, 64), 2, 0),
+    ])  # fmt: skip
+    def test_a_border_only_where_little_would_be_left(self, shape, n_blocks, padding):
+        assert _padding(shape, n_blocks) == padding
 
     def test_noise_keeps_the_mean_and_can_be_none(self):
         values = torch.ones(200, 200)

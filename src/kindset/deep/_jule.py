@@ -25,6 +25,7 @@ _DEVIATION = 0.01
 _MOMENTUM, _WEIGHT_DECAY = 0.9, 5e-5
 _RATE_DECAY, _RATE_POWER = 1e-4, 0.75
 _MAPS = 32
+_LEAST = 4  # pixels of a map
 _SMALL = 20  # pixels of a side, up to which one convolution does
 
 
@@ -116,6 +117,14 @@ def _alike(images: ImageSet, labels: Labels) -> Labels:
     keys = np.ascontiguousarray(rows).view([("", rows.dtype)] * rows.shape[1]).ravel()
     _, first, same = np.unique(keys, return_index=True, return_inverse=True)
     return labels[first[same]]
+
+
+def _padding(shape: ImageShape, n_blocks: int) -> int:
+    """Return the border of zeros: none, unless convolutions would leave next to nothing."""
+    side = min(shape[1:])
+    for _ in range(n_blocks):
+        side = -(-(side - _KERNEL + 1) // 2)
+    return 0 if side >= _LEAST or n_blocks == 1 else _KERNEL // 2
 
 
 class JULE(DeepClustering):
@@ -278,6 +287,6 @@ class JULE(DeepClustering):
         widths = check_sizes("widths", widths)
         body = convolutions(
             scaling.shape, widths, self.n_features,
-            kernel=_KERNEL, padding=_KERNEL // 2 if len(widths) > 1 else 0,
+            kernel=_KERNEL, padding=_padding(scaling.shape, len(widths)),
         )  # fmt: skip
         return Embedding(scaling, body.append(UnitRows()))
