@@ -13,12 +13,17 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from kindset import (
+    DEPICT,
+    IDEC,
+    JULE,
     AdaptiveEvaluation,
+    DeepCluster,
     DTIGaussianMixture,
     DTIKMeans,
     OrdinalMixture,
     UnmaskingClustering,
 )
+from kindset.deep import load_deep, save_deep
 from kindset.exceptions import InputError
 from kindset.images import load_clustering, save_clustering
 from kindset.ordinal import (
@@ -54,6 +59,12 @@ def _expected(estimator):
         DTIKMeans(transforms=("affine",), n_init=1, max_epochs=40, random_state=0),
         DTIGaussianMixture(transforms=("affine",), n_init=1, max_epochs=40, random_state=0),
         UnmaskingClustering(n_iterations=3, random_state=0),
+        JULE(epochs_per_period=2, widths=(8,), random_state=0),
+        DEPICT(pretrain_epochs=20, max_epochs=5, widths=(8, 8), batch_size=32, random_state=0),
+        IDEC(hidden=(50,), pretrain_epochs=30, max_epochs=5, batch_size=32, random_state=0),
+        DeepCluster(
+            widths=(8,), augment=False, n_components=4, max_epochs=5, batch_size=32, random_state=0
+        ),
     ],
     expected_failed_checks=_expected,
 )
@@ -136,6 +147,24 @@ CASES = {
         load_unmasking,
         {"n_clusters": 0, "C": -1, "linkage": "x", "n_jobs": 0, "random_state": "x"},
         {"huge": _rows() * 1e200, "tiny": _rows() * 1e-200},
+    ),
+    "jule": Case(
+        JULE(3, epochs_per_period=1, widths=(8,), random_state=0), _pixels(), save_deep, load_deep,
+        {"n_clusters": 0, "unfolding_rate": 1, "margin": 0, "widths": "x"}, brief=False,
+    ),
+    "depict": Case(
+        DEPICT(3, pretrain_epochs=5, max_epochs=2, widths=(8, 8), random_state=0), _pixels(),
+        save_deep, load_deep,
+        {"n_clusters": 0, "init": "x", "target": "x", "dropout": 1}, brief=False,
+    ),
+    "idec": Case(
+        IDEC(3, hidden=(50,), pretrain_epochs=30, max_epochs=5, random_state=0), _pixels(),
+        save_deep, load_deep,
+        {"n_clusters": 0, "scaling": "x", "update_interval": 0}, brief=False,
+    ),
+    "deepcluster": Case(
+        DeepCluster(3, widths=(8,), max_epochs=5, random_state=0), _pixels(), save_deep, load_deep,
+        {"n_clusters": 0, "n_pseudo_clusters": 1, "augment": "x"}, brief=False,
     ),
     "dti k-means": Case(
         DTIKMeans(3, **_SHORT), _pixels(), save_clustering, load_clustering,

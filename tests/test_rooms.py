@@ -20,13 +20,15 @@ NAMED_MODULE = re.compile(r"(kindset(?:\.\w+)+)(?::\w+)?")
 
 MAY_IMPORT = {
     "ordinal": set(),
-    "images": set(),
+    "_torch": set(),
+    "images": {"_torch"},
+    "deep": {"_torch"},
     "unmasking": set(),
     "evaluation": set(),
     "datasets": set(),
-    "runs": {"ordinal", "images", "unmasking"},
+    "runs": {"ordinal", "images", "unmasking", "deep"},
     "comparison": {"runs", "evaluation"},
-    "workbench": {"datasets", "ordinal", "images", "unmasking", "runs", "evaluation"},
+    "workbench": {"datasets", "ordinal", "images", "unmasking", "deep", "runs", "evaluation"},
     "report": {"runs", "comparison", "evaluation"},
     "cli": ROOMS,
 }

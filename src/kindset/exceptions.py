@@ -52,3 +52,7 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, message: str, finished: list[Any]) -> None:
         super().__init__(message)
         self.finished = finished
+
+
+class DivergedError(ArithmeticError):
+    """The training left the numbers; the message says what to lower."""

@@ -24,7 +24,7 @@ def power_cut(monkeypatch):
 
     Those times count in which the trainer is as told.
     """
-    from kindset.images._checkpoint import Checkpoint
+    from kindset._torch.checkpoint import Checkpoint
 
     @contextmanager
     def cut(saves, when=lambda trainer: True):

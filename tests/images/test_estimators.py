@@ -15,6 +15,8 @@ import torch
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from kindset._torch import callbacks
+from kindset._torch.callbacks import Interrupt
 from kindset.evaluation import clustering_accuracy
 from kindset.exceptions import InputError
 from kindset.images import (
@@ -27,10 +29,8 @@ from kindset.images import (
     register_transformation,
 )
 from kindset.images import _alignment as alignment
-from kindset.images import _callbacks as callbacks
 from kindset.images import _restarts as restarts
 from kindset.images import _training as training
-from kindset.images._callbacks import Interrupt
 from kindset.images._encoders import build_encoder, count_features
 from kindset.images._model import DTIModel
 from kindset.images._optimiser import laid_out

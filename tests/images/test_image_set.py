@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+from kindset._torch import image_set
+from kindset._torch.image_set import ImageSet
+from kindset._torch.input import read_images
 from kindset.images import DTIGaussianMixture, DTIKMeans
-from kindset.images import _image_set as image_set
-from kindset.images._image_set import ImageSet
-from kindset.images._input import read_images
 from kindset.images._model import resize_images
 
 QUICK = {"transforms": ("affine",), "n_init": 2, "max_epochs": 8, "batch_size": 16,

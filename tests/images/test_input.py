@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from kindset._torch.input import ImageFormat, read_images
 from kindset.exceptions import InputError
 from kindset.images import DTIKMeans
-from kindset.images._input import ImageFormat, read_images
 
 QUICK = {"transforms": (), "n_init": 1, "max_epochs": 20, "random_state": 0}
 

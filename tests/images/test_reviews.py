@@ -11,10 +11,10 @@ import pytest
 import torch
 from sklearn.datasets import load_digits
 
+from kindset._torch import callbacks
 from kindset.evaluation import clustering_accuracy
 from kindset.exceptions import InputError
 from kindset.images import DTIGaussianMixture, DTIKMeans, load_clustering, save_clustering
-from kindset.images import _callbacks as callbacks
 from kindset.images import _reviewing as reviewing
 from kindset.images import _training as training
 from kindset.images._schedule import plan_stages

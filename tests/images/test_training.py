@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import torch
 
+from kindset._torch import checkpoint as checkpoints
+from kindset._torch import clock as clocks
+from kindset._torch.callbacks import Callback, Callbacks, Checkpointing, Interrupt, Progress
+from kindset._torch.checkpoint import Checkpoint
+from kindset._torch.clock import StageClock
 from kindset.exceptions import InputError
 from kindset.images import DTIGaussianMixture, DTIKMeans
-from kindset.images import _checkpoint as checkpoints
-from kindset.images import _clock as clocks
-from kindset.images._callbacks import Callback, Callbacks, Checkpointing, Interrupt, Progress
-from kindset.images._checkpoint import Checkpoint
-from kindset.images._clock import StageClock
 from kindset.images._restarts import _start
 from kindset.images._setup import choose_transforms, make_groups, make_problem
 
@@ -141,7 +141,7 @@ def test_several_callbacks_are_one():
 
 def test_checkpoints_within_a_stage_wait_for_their_time(tmp_path, monkeypatch):
     saved, now = [], [0.0]
-    monkeypatch.setattr("kindset.images._callbacks.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("kindset._torch.callbacks.time.monotonic", lambda: now[0])
     monkeypatch.setattr(Checkpoint, "save", lambda self, training: saved.append(now[0]))
     callback = Checkpointing(Checkpoint(tmp_path / "x", "identity"))
     for now[0] in (10.0, 31.0, 50.0, 62.0):

@@ -223,7 +223,7 @@ def check_options(context: typer.Context, data: Path, method: str) -> None:
         "rows of numbers": not folder and takes == "rows",
         "folders of images": folder,
         "methods that cluster rows": takes == "rows",
-        "dti-kmeans and dti-gmm": takes == "images",
+        "dti-kmeans and dti-gmm": method.startswith("dti-"),
         "tables and folders": not array,
     }
     for kind, names in _BELONGS.items():

@@ -7,6 +7,7 @@ except ModuleNotFoundError as error:  # pragma: no cover
         'kindset.images needs torch, which is not installed: pip install "kindset[images]"'
     ) from error
 
+from kindset.exceptions import DivergedError
 from kindset.images._displays import (
     AlignmentDisplay,
     ClusterDisplay,
@@ -18,7 +19,6 @@ from kindset.images._displays import (
 from kindset.images._estimators import DTIGaussianMixture, DTIKMeans
 from kindset.images._selection import ClusterSelection, elbow, select_n_clusters
 from kindset.images._storage import load_clustering, save_clustering
-from kindset.images._training import DivergedError
 from kindset.images._transforms import (
     TRANSFORMATIONS,
     Transformation,

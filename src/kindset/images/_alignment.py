@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from kindset.images._image_set import ImageSet
+from kindset._torch.image_set import ImageSet
 from kindset.images._model import DTIModel, Parameters, how_many_at_a_time
 from kindset.images._transforms import reduced
 

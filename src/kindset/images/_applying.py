@@ -7,8 +7,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from kindset._torch.image_set import ImageSet, as_pictures
 from kindset.images._alignment import Aligner
-from kindset.images._image_set import ImageSet, as_pictures
 from kindset.images._model import DTIModel, Parameters
 
 _PART = 64

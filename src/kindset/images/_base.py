@@ -12,10 +12,13 @@ from sklearn.base import (
     ClusterMixin,
     TransformerMixin,
 )
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from kindset._progress import progress_bar
+from kindset._torch.image_set import ImageSet, as_pictures
+from kindset._torch.input import ImageFormat
+from kindset._torch.reading import ReadsImages
 from kindset._validation import (
     Choice,
     Constraint,
@@ -30,8 +33,6 @@ from kindset._validation import (
 from kindset.exceptions import InputError
 from kindset.images._alignment import ALIGNMENTS, Aligner, all_energies
 from kindset.images._applying import FloatArray, aligned_prototypes, alignment_parameters
-from kindset.images._image_set import ImageSet, as_pictures
-from kindset.images._input import ImageFormat, is_picture_stack, read_images
 from kindset.images._model import DTIModel
 from kindset.images._objectives import Objective
 from kindset.images._outcome import best_outcome, fitted_history, largest_first, warn_if_short
@@ -39,7 +40,9 @@ from kindset.images._restarts import Outcome, train_groups
 from kindset.images._setup import choose_transforms, make_groups, make_problem
 
 
-class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+class DTIClustering(
+    ReadsImages, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+):
     """Everything but the objective, the scores and the words."""
 
     _objective: ClassVar[type[Objective]]
@@ -213,26 +216,7 @@ class DTIClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         return torch.from_numpy(chosen.astype(np.int64))
 
     def _read(self, X: Any) -> ImageSet:
-        """Read images as those were read that the model was fitted to."""
-        if not is_picture_stack(X):
-            X = validate_data(self, X, reset=False)
-        return self._format.read(X).to(self._model.prototypes.device)
-
-    def _read_training(self, X: Any) -> ImageSet:
-        """Read images to fit, and keep how they were read."""
-        if not is_picture_stack(X):
-            X = validate_data(self, X)
-        images, self._format = read_images(X, self.image_shape)
-        self.n_features_in_ = self._format.n_values
-        if len(images) < self.n_clusters:
-            raise InputError(
-                f"n_samples={len(images)} images are too few for n_clusters={self.n_clusters}."
-            )
-        if images.are_equal():
-            raise InputError(
-                f"all n_samples={len(images)} images are equal: there is nothing to tell apart."
-            )
-        return images
+        return super()._read(X).to(self._model.prototypes.device)
 
     def _train(self, images: ImageSet) -> list[Outcome]:
         problem = make_problem(self, images)

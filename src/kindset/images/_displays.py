@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from kindset._plotting import new_axes, new_grid
+from kindset._torch.input import as_array
 from kindset.exceptions import InputError
 from kindset.images._estimators import DTIGaussianMixture, DTIKMeans
-from kindset.images._input import as_array
 from kindset.images._selection import ClusterSelection
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from kindset._torch.image_set import ImageShape
 from kindset.exceptions import InputError
-from kindset.images._transforms import ImageShape
 
 _FEATURES = 128
 _PLAIN = 600  # values of an image, up to which a perceptron does

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from kindset._torch.image_set import as_pictures
 from kindset.images._applying import FloatArray
 from kindset.images._base import DTIClustering
-from kindset.images._image_set import as_pictures
 from kindset.images._objectives import MIN_DEVIATION, GaussianObjective, KMeansObjective
 
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import adaptive_avg_pool2d, interpolate
 
+from kindset._torch.image_set import resize_images
 from kindset.images._encoders import count_features
 from kindset.images._objectives import Objective
 from kindset.images._transforms import Transformation
@@ -222,10 +222,3 @@ def how_many_at_a_time(images: Tensor) -> int:
     """
     most = 2**20 if images.device.type == "cpu" else 2**24
     return max(1, most // images.numel())
-
-
-def resize_images(images: Tensor, height: int, width: int) -> Tensor:
-    """Return images of another size: averages when they shrink, bilinear when they grow."""
-    if height <= images.shape[-2]:
-        return adaptive_avg_pool2d(images, (height, width))
-    return interpolate(images, (height, width), mode="bilinear", align_corners=False)

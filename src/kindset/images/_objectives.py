@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import adaptive_avg_pool2d
 
-from kindset.images._transforms import ImageShape
+from kindset._torch.image_set import ImageShape
 
 MIN_DEVIATION = 0.25
 _START_DEVIATION = 0.5

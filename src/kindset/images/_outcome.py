@@ -9,10 +9,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch
 from torch import Tensor
 
+from kindset._torch.image_set import as_pictures
+from kindset.exceptions import DivergedError
 from kindset.images._history import History
-from kindset.images._image_set import as_pictures
 from kindset.images._restarts import Outcome
-from kindset.images._training import DivergedError
 
 _FEWEST_STEPS = 20
 """Adam moves a pixel of a prototype by about 0.01 in a step: fewer change next to nothing."""

@@ -7,8 +7,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from kindset._torch.image_set import ImageShape
 from kindset.exceptions import InputError
-from kindset.images._transforms import ImageShape
 
 _WIDTH = 0.25
 

@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
+from kindset._torch.image_set import ImageSet
 from kindset.images._alignment import Aligner
 from kindset.images._history import History
-from kindset.images._image_set import ImageSet
 from kindset.images._model import DTIModel
 from kindset.images._optimiser import ModelOptimizer
 from kindset.images._search import Search

@@ -14,17 +14,18 @@ import torch
 from joblib import Parallel, delayed, effective_n_jobs
 from torch import Tensor, nn
 
+from kindset._torch.callbacks import Callback, Checkpointing, Interrupt, Progress
+from kindset._torch.checkpoint import Checkpoint
+from kindset._torch.image_set import ImageSet
+from kindset.exceptions import DivergedError
 from kindset.images._alignment import Aligner, all_energies
-from kindset.images._callbacks import Callback, Checkpointing, Interrupt, Progress
-from kindset.images._checkpoint import Checkpoint
 from kindset.images._history import History
-from kindset.images._image_set import ImageSet
 from kindset.images._model import DTIModel
 from kindset.images._objectives import Objective
 from kindset.images._reviewing import Reviewer
 from kindset.images._schedule import Recipe
 from kindset.images._seeding import distant_rows
-from kindset.images._training import DivergedError, Trainer
+from kindset.images._training import Trainer
 from kindset.images._transforms import Transformation, first_prototypes, reduced
 from kindset.images._window import compile_kernels
 

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from kindset._torch.image_set import ImageSet, ImageShape
 from kindset.images._alignment import Aligner, all_energies
-from kindset.images._image_set import ImageSet
 from kindset.images._model import DTIModel
-from kindset.images._transforms import ImageShape, Warp, read_at, reduced
+from kindset.images._transforms import Warp, read_at, reduced
 
 _RATE = 2e-3
 _LARGE = 40

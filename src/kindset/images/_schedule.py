@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from kindset.images._transforms import ImageShape, Transformation
+from kindset._torch.image_set import ImageShape
+from kindset.images._transforms import Transformation
 
 WINDOW = 50
 """Steps between two looks at losses and cluster sizes."""

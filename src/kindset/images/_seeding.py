@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from kindset.images._image_set import ImageSet, part_size
+from kindset._torch.image_set import ImageSet, part_size
 
 _MOST = 20_000
 

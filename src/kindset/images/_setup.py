@@ -10,17 +10,17 @@ import torch
 from sklearn.utils import check_random_state
 from torch import nn
 
+from kindset._torch.checkpoint import Checkpoint, training_identity
+from kindset._torch.device import choose_device
+from kindset._torch.image_set import ImageSet, ImageShape
 from kindset.exceptions import InputError
 from kindset.images._alignment import ALIGNMENTS
-from kindset.images._checkpoint import Checkpoint, training_identity
-from kindset.images._device import choose_device
 from kindset.images._encoders import build_encoder
-from kindset.images._image_set import ImageSet
 from kindset.images._pixel_weight import pixel_weights
 from kindset.images._restarts import Group, Problem, n_workers, split_restarts
 from kindset.images._reviewing import build_reviewer
 from kindset.images._schedule import Recipe, plan_stages, usual_coarseness, usual_steps
-from kindset.images._transforms import ImageShape, transformation_classes
+from kindset.images._transforms import transformation_classes
 
 if TYPE_CHECKING:
     from kindset.images._base import DTIClustering

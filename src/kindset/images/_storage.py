@@ -1,7 +1,5 @@
 """Fitted models on disk: what can be read as JSON, the tensors beside it as safetensors."""
 
-import hashlib
-import json
 import os
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +10,6 @@ import torch
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from kindset._files import write_bytes, write_text
 from kindset._model_files import (
     DAMAGED,
     damaged,
@@ -21,16 +18,21 @@ from kindset._model_files import (
     plain_parameters,
     plain_value,
 )
-from kindset._reading import read_document
 from kindset._shown import shown
+from kindset._torch.input import ImageFormat
+from kindset._torch.model_files import (
+    device_or_cpu,
+    misfit,
+    read_model,
+    scalars_in,
+    with_prefix,
+    write_model,
+)
 from kindset.exceptions import InputError
 from kindset.images._alignment import ALIGNMENTS
-from kindset.images._device import choose_device
 from kindset.images._encoders import build_encoder
 from kindset.images._estimators import DTIGaussianMixture, DTIKMeans
-from kindset.images._input import ImageFormat
 from kindset.images._model import DTIModel
-from kindset.images._tensor_files import as_tensors, read_content, tensor_bytes
 from kindset.images._transforms import TRANSFORMATIONS, transformation_classes
 
 FORMAT = "kindset-dti-clustering"
@@ -76,11 +78,7 @@ def save_clustering(model: Clustering, path: str | os.PathLike[str]) -> None:
     tensors = {f"model.{name}": one for name, one in model._model.state_dict().items()}
     tensors |= {f"history.{name}": torch.from_numpy(model.history_[name]) for name in _ARRAYS}
     tensors["labels"] = torch.from_numpy(model.labels_)
-    content = tensor_bytes(tensors)
-    document["tensors"] = hashlib.sha256(content).hexdigest()
-    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
-    write_bytes(path.with_suffix(".safetensors"), content)
-    write_text(path, text + "\n")
+    write_model(path, document, tensors)
 
 
 def load_clustering(path: str | os.PathLike[str]) -> Clustering:
@@ -102,12 +100,7 @@ def load_clustering(path: str | os.PathLike[str]) -> Clustering:
         If the files are no such model, are damaged, or have a version this release cannot read.
     """
     path = Path(path)
-    document = read_document(path, FORMAT, VERSION, "DTI clustering")
-    beside = path.with_suffix(".safetensors")
-    content = read_content(beside)
-    if document.get("tensors") != hashlib.sha256(content).hexdigest():
-        raise InputError(f"{shown(beside)} does not belong to {shown(path)}, or is damaged.")
-    tensors = as_tensors(content, beside)
+    document, tensors = read_model(path, FORMAT, VERSION, "DTI clustering")
     try:
         unknown = sorted(set(map(str, document["transforms"])) - set(TRANSFORMATIONS))
         if not unknown:
@@ -115,9 +108,7 @@ def load_clustering(path: str | os.PathLike[str]) -> Clustering:
     except DAMAGED as error:
         raise damaged(path, error) from error
     except RuntimeError as error:  # in torch's words, which may be a stack of C++ functions
-        raise InputError(
-            f"{shown(path)} is damaged: its tensors and its parameters do not fit each other."
-        ) from error
+        raise misfit(path) from error
     raise InputError(
         f"{shown(path)} uses the transformation {unknown[0]!r}: register it first, with "
         "register_transformation."
@@ -127,10 +118,7 @@ def load_clustering(path: str | os.PathLike[str]) -> Clustering:
 def _restore(document: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Clustering:
     model = _KINDS[document["kind"]](**document["parameters"])
     model._check_parameters()
-    channels, height, width = map(int, document["images"]["shape"])
-    low, high = map(float, (document["images"]["low"], document["images"]["high"]))
-    eight_bit = bool(document["images"]["bytes"])
-    model._format = ImageFormat((channels, height, width), low, high, eight_bit)
+    model._format = ImageFormat.from_dict(document["images"])
     model.transforms_ = tuple(map(str, document["transforms"]))
     _check_sizes(model, document, tensors)
     model._model = _restore_network(model, document, tensors)
@@ -142,10 +130,7 @@ def _restore(document: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Clus
     model.history_ = Bunch(stage=list(map(str, document["stages"])), **history)
     model.n_features_in_ = model._format.n_values
     names_in(model, document["feature_names"])
-    for name, kind in _SCALARS.items():
-        if not isinstance(document[name], kind):
-            raise ValueError(f"{name} is not a {kind.__name__}")
-        setattr(model, name, document[name])
+    scalars_in(model, document, _SCALARS)
     return model
 
 
@@ -178,20 +163,9 @@ def _restore_network(
         encoder,
         torch.Generator(),
     ).double()
-    prefix = "model."
-    network.load_state_dict(
-        {name[len(prefix) :]: one for name, one in tensors.items() if name.startswith(prefix)}
-    )
+    network.load_state_dict(with_prefix("model.", tensors))
     network.n_active = int(document["n_active"])
-    return network.eval().to(_device_or_cpu(model))
-
-
-def _device_or_cpu(model: Clustering) -> torch.device:
-    """Return where to compute: a model from a machine with a GPU is of use without one."""
-    try:
-        return choose_device(model.device)
-    except InputError:
-        return torch.device("cpu")
+    return network.eval().to(device_or_cpu(model.device))
 
 
 def _parameters_out(model: Clustering) -> dict[str, Any]:

@@ -7,13 +7,14 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from kindset._torch.batches import Batches
+from kindset._torch.callbacks import Callback, Callbacks
+from kindset._torch.clock import StageClock
+from kindset._torch.image_set import ImageSet, resize_images
+from kindset.exceptions import DivergedError
 from kindset.images._alignment import Aligner
-from kindset.images._batches import Batches
-from kindset.images._callbacks import Callback, Callbacks
-from kindset.images._clock import StageClock
 from kindset.images._history import History, Tally
-from kindset.images._image_set import ImageSet
-from kindset.images._model import DTIModel, resize_images
+from kindset.images._model import DTIModel
 from kindset.images._optimiser import ModelOptimizer, load_model
 from kindset.images._population import Population
 from kindset.images._reviewing import Reviewer, review
@@ -26,10 +27,6 @@ _TOLERANCE = 0.01
 _EXPLODED = 10.0  # pixels go from 0 to 1, and losses are per pixel
 _DIVERGED = "the loss {} after {} steps: lower learning_rate and prototype_learning_rate."
 _COUNTS = ("stage", "step", "stage_step", "opened")
-
-
-class DivergedError(ArithmeticError):
-    """The training left the numbers; the message says what to lower."""
 
 
 class Trainer:

@@ -11,11 +11,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import grid_sample, pad
 
+from kindset._torch.image_set import ImageShape
 from kindset.exceptions import InputError
 from kindset.images._window import WINDOW, window_sums
-
-ImageShape = tuple[int, int, int]
-"""Channels, height, width."""
 
 TRANSFORMATIONS: dict[str, type["Transformation"]] = {}
 """Name -> class. `register_transformation` adds to it."""

@@ -19,14 +19,20 @@ class Store(NamedTuple):
     load: str
 
 
+_DEEP = Store("kindset.deep", "kindset.deep", "save_deep", "load_deep")
+
 STORES = {
+    "DEPICT": _DEEP,
     "DTIGaussianMixture": Store(
         "kindset.images", "kindset.images", "save_clustering", "load_clustering"
     ),
     "DTIKMeans": Store("kindset.images", "kindset.images", "save_clustering", "load_clustering"),
+    "DeepCluster": _DEEP,
     "GaussianMixture": Store(
         "sklearn.mixture", "kindset.runs._scikit", "save_scikit", "load_scikit"
     ),
+    "IDEC": _DEEP,
+    "JULE": _DEEP,
     "KMeans": Store("sklearn.cluster", "kindset.runs._scikit", "save_scikit", "load_scikit"),
     "OrdinalMixture": Store("kindset.ordinal", "kindset.ordinal", "save_mixture", "load_mixture"),
     "UnmaskingClustering": Store(

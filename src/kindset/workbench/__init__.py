@@ -11,6 +11,7 @@ from kindset.workbench._profile_tables import profile_table
 from kindset.workbench._reading import ARRAYS, FOLDERS, read_data
 from kindset.workbench._running import cluster, make_single, sweep
 from kindset.workbench._settings import AUTO, Setting, grid
+from kindset.workbench._snapshots import snapshot_runs
 from kindset.workbench._stability import Stability, stability
 from kindset.workbench._sweep import Job, check_single_output, is_sweep
 from kindset.workbench._tables import TABLES
@@ -44,6 +45,7 @@ __all__ = [
     "profile_table",
     "read_data",
     "read_types",
+    "snapshot_runs",
     "stability",
     "sweep",
 ]

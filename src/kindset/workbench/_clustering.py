@@ -41,7 +41,8 @@ def cluster_samples(
         labels = method.fit(model, X)
     fitted = time.perf_counter()
     found = Found(model, labels)
-    distances = found.distances(X)
+    points = model.transform(X) if method.embeds else X
+    distances = found.distances(points)
     details = replace(
         describe(data, found, distances),
         title=method.title,
@@ -56,7 +57,7 @@ def cluster_samples(
     run = Run(
         labels=labels,
         # The space of a method that aligns images is that of the distances after alignment.
-        space=distances if method.takes == "images" else X,
+        space=distances if method.takes == "images" and not method.embeds else points,
         name=setting.name,
         method=setting.method,
         parameters=setting.as_parameters(),

@@ -46,6 +46,8 @@ class Method:
     by_cluster : tuple of str
         Fitted attributes with one entry for each cluster, of an estimator whose clusters come in
         no order.
+    embeds : bool
+        Whether its `transform` gives the space in which it clusters, instead of distances.
     needs : tuple of str
         Packages of an optional extra that it needs.
     """
@@ -59,6 +61,7 @@ class Method:
     chooses_number: bool = False
     predicts: bool = True
     by_cluster: tuple[str, ...] = ()
+    embeds: bool = False
     needs: tuple[str, ...] = ()
 
     @property
@@ -158,6 +161,12 @@ def _survey(distribution: str, title: str, *, finds_number: bool = False) -> Met
     )
 
 
+def _deep(name: str, words: str) -> Method:
+    return Method(
+        f"{name} ({words})", f"kindset.deep:{name}", takes="images", embeds=True, needs=_TORCH
+    )
+
+
 _TORCH = ("torch", "safetensors")
 
 METHODS: Mapping[str, Method] = {
@@ -199,6 +208,10 @@ METHODS: Mapping[str, Method] = {
         takes="images",
         needs=_TORCH,
     ),
+    "depict": _deep("DEPICT", "autoencoder and softmax"),
+    "jule": _deep("JULE", "merging and learning in turns"),
+    "deepcluster": _deep("DeepCluster", "learning from k-means"),
+    "idec": _deep("IDEC", "autoencoder and centres"),
 }
 
 

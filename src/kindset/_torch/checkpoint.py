@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from kindset._files import write_bytes, write_text
+from kindset._torch.tensor_files import as_tensors, read_content, tensor_bytes
 from kindset.exceptions import InputError
-from kindset.images._tensor_files import as_tensors, read_content, tensor_bytes
 
 _TENSOR = "$tensor"
 _DAMAGE = (LookupError, TypeError, ValueError, RuntimeError, AttributeError, ArithmeticError)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from kindset.images._checkpoint import Checkpoint
+from kindset._torch.checkpoint import Checkpoint
 
 _SAVE_EVERY = 30.0
 

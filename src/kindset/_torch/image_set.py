@@ -7,8 +7,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.functional import adaptive_avg_pool2d, interpolate
 
-from kindset.images._model import resize_images
+ImageShape = tuple[int, int, int]
+"""Channels, height, width."""
 
 _AT_A_TIME = 2**22  # values of a part, when all images have to be read
 
@@ -28,7 +30,7 @@ class ImageSet:
     Examples
     --------
     >>> import torch
-    >>> from kindset.images._image_set import ImageSet
+    >>> from kindset._torch.image_set import ImageSet
     >>> images = ImageSet(torch.tensor([0, 51, 255], dtype=torch.uint8).view(3, 1, 1, 1))
     >>> images[torch.tensor([2, 1])].flatten()
     tensor([1.0000, 0.2000])
@@ -102,3 +104,10 @@ def as_pictures(images: Tensor) -> NDArray[np.floating[Any]]:
     pictures = images.detach().movedim(-3, -1)
     pictures = pictures[..., 0] if pictures.shape[-1] == 1 else pictures
     return pictures.float().contiguous().cpu().numpy()
+
+
+def resize_images(images: Tensor, height: int, width: int) -> Tensor:
+    """Return images of another size: averages when they shrink, bilinear when they grow."""
+    if height <= images.shape[-2]:
+        return adaptive_avg_pool2d(images, (height, width))
+    return interpolate(images, (height, width), mode="bilinear", align_corners=False)

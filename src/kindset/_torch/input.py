@@ -10,9 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from kindset._torch.image_set import ImageSet, ImageShape, part_size
 from kindset.exceptions import InputError
-from kindset.images._image_set import ImageSet, part_size
-from kindset.images._transforms import ImageShape
 
 _CHANNELS = (1, 3, 4)
 _FAR = 2.0  # widths of the range beyond its ends
@@ -35,6 +34,13 @@ class ImageFormat:
     def n_values(self) -> int:
         """Number of pixels times channels."""
         return int(np.prod(self.shape))
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> "ImageFormat":
+        """Return the format that `dataclasses.asdict` gave, of a file anybody may have written."""
+        channels, height, width = map(int, document["shape"])
+        low, high = float(document["low"]), float(document["high"])
+        return cls((channels, height, width), low, high, bool(document["bytes"]))
 
     def read(self, X: Any) -> ImageSet:
         """Read images of this format."""

@@ -12,7 +12,7 @@ def choose_device(device: Any) -> torch.device:
 
     Examples
     --------
-    >>> from kindset.images._device import choose_device
+    >>> from kindset._torch.device import choose_device
     >>> choose_device("cpu")
     device(type='cpu')
     """
