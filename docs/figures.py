@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kindset import OrdinalMixture, datasets
+from kindset import datasets
 from kindset.ordinal import SegmentProfileDisplay, SelectionDisplay, select_components
 
 IMAGES = Path(__file__).parent / "images"
@@ -14,8 +14,8 @@ IMAGES = Path(__file__).parent / "images"
 def survey() -> None:
     """Draw the segments of the election survey, and the choice of their number."""
     data = datasets.load_anes96()
-    model = OrdinalMixture(3, distribution="god", random_state=0).fit(data.data)
-    profile = SegmentProfileDisplay.from_estimator(model, data.data, questions=data.questions)
+    chosen = select_components(data.data, random_state=0).model
+    profile = SegmentProfileDisplay.from_estimator(chosen, data.data, questions=data.questions)
     profile.figure_.savefig(IMAGES / "survey-profiles.png", dpi=80)
     selection = select_components(data.data, range(1, 9), distribution="god", random_state=0)
     SelectionDisplay(selection).plot().figure_.savefig(IMAGES / "survey-selection.png", dpi=90)
