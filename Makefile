@@ -40,7 +40,7 @@ browser:
 	@tools/install-chromium
 
 test: $(VENV)/.ready-dev browser
-	$(BIN)/python -m pytest -m "not slow and not realdata"
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not realdata"
 
 test-full: $(VENV)/.ready-dev browser
 	$(BIN)/python -m pytest
