@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kindset.datasets import load_anes96
-from kindset.ordinal import _mixture
+from kindset.ordinal import _search
 from kindset.runs import Run
 
 
@@ -297,14 +297,14 @@ def test_any_file_ends_well_or_with_a_sentence(kindset, folder, content):
 def test_interrupt_writes_the_best_so_far(kindset, survey, folder, monkeypatch, ctrl_c):
     """Ctrl-C in the middle of many starts: the folder is whole, the exit code tells."""
     finished = iter(range(10**9))
-    original = _mixture.run_start
+    original = _search.run_start
 
     def interrupted_at_five(*args, **kwargs):
         if next(finished) == 5:
             signal.raise_signal(signal.SIGINT)
         return original(*args, **kwargs)
 
-    monkeypatch.setattr(_mixture, "run_start", interrupted_at_five)
+    monkeypatch.setattr(_search, "run_start", interrupted_at_five)
     options = ("--levels", "levels.toml", "--id-column", "who", "--weight-column", "w")
     code, out, err = kindset(
         "cluster", survey, "-m", "bos", "-k", 2, *options, "--starts", 20000, "--out", "r"

@@ -266,7 +266,8 @@ class TestNoise:
         comparison = compare_runs(with_noise(n_labelled / 90), noise="drop")
         expected = [
             f"Some runs leave many samples without a label: {named} labelled). "
-            "The ranking judges them only by the samples that they label."
+            "The verdict counts those samples against them. "
+            "The indices judge them only by the samples that they label."
         ]
         found = [note for note in comparison.notes if "without a label" in note]
         assert found == (expected if named else [])
@@ -290,7 +291,7 @@ class TestNoise:
         assert compare_runs(runs, judge="ace").leader().name == "nearly"
         comparison = compare_runs(runs)
         assert comparison.leader().name == "nearly"
-        assert any("lowers their scores in proportion" in note for note in comparison.notes)
+        assert any("lower their scores in proportion" in note for note in comparison.notes)
         partitions = [run.labels for run in runs]
         for index in comparison.evaluations:
             plain = score_matrix([X], partitions, index=index, noise="drop")[0]
@@ -324,7 +325,7 @@ class TestNotes:
 
     def test_rows_can_be_stated_to_be_the_same(self):
         runs = [replace(RUNS[0], data=fingerprint(X + 1)), *RUNS[1:]]
-        with pytest.raises(InputError, match="same_rows=True"):
+        with pytest.raises(InputError, match="state it with `same_rows`"):
             compare_runs(runs)
         stated = compare_runs(runs, same_rows=True)
         assert stated.leader().name == COMPARISON.leader().name

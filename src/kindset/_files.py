@@ -99,7 +99,9 @@ def check_output_file(path: Path, *, force: bool) -> None:
 def _named(error: OSError, path: Path) -> OSError:
     """Return an error that names the file a user asked for, not the one beside it."""
     # numpy only counts the bytes that it could not write.
-    words = error.strerror or "not all of it could be written; the disk may be full"
+    short = error.errno is None and "requested" in str(error)
+    full = "not all of it could be written; the disk may be full"
+    words = full if short else error.strerror or str(error)
     return OSError(error.errno or errno.EIO, words, str(path))
 
 

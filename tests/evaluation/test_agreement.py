@@ -63,3 +63,7 @@ def test_wrong_input_is_refused():
         families([[0, 1]], 0)
     with pytest.raises(InputError, match="3 labels"):
         agreement([[0, 1], [0, 1, 1]])
+
+
+def test_one_point_is_the_same_partition():
+    assert agreement([[0], [3]]).adjusted_rand.tolist() == [[1.0, 1.0], [1.0, 1.0]]

@@ -108,6 +108,7 @@ def compare_runs(
     size, sampled = choose_sample(indices, len(runs[0]), sample_size, n_bootstrap)
     scoring = Scoring(metric, rule, n_bootstrap, size, n_jobs, random_state, verbose)
     partitions = [run.labels for run in runs]
+    indices, unscored = _with_scores(indices, runs, judge)
     evaluations, cautions = evaluate(
         indices,
         scoring,
@@ -122,12 +123,25 @@ def compare_runs(
         *([] if same_rows else assumed_same(runs)),
         *weighing.notes(len(runs[0])),
         *sampled,
+        *unscored,
         *note_low_coverage(coverage_of(runs), rule),
         *note_repeats(runs, owner),
         *cautions,
     ]
     evidence = weighing.weigh(spaces, owner, partitions)
     return Comparison(runs, spaces, owner, evaluations, evidence, known, rule, notes, judge)
+
+
+def _with_scores(
+    indices: list[str], runs: Sequence[Run], judge: str
+) -> tuple[list[str], list[str]]:
+    """Return the indices that have a score for some run, and a note if none has."""
+    if any(run.n_clusters >= 2 for run in runs):
+        return indices, []
+    note = "No run has two groups, so no index has a score for any of them."
+    if judge == "ace":
+        raise InputError(note, parameter="judge")
+    return [], [note]
 
 
 def _told_apart(runs: Sequence[Run]) -> list[Run]:

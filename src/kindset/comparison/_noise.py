@@ -16,9 +16,9 @@ LOW_COVERAGE = 0.8
 
 _MOST_NAMED = 4
 _CONSEQUENCE = {
-    "penalise": "The ranking lowers their scores in proportion.",
-    "drop": "The ranking judges them only by the samples that they label.",
-    "singletons": "The ranking takes each of those samples for a group of its own.",
+    "penalise": "The indices lower their scores in proportion.",
+    "drop": "The indices judge them only by the samples that they label.",
+    "singletons": "The indices take each of those samples for a group of its own.",
 }
 
 
@@ -39,4 +39,7 @@ def note_low_coverage(coverage: "pd.Series[float]", noise: Noise) -> list[str]:
     listed = [f"{name} ({int(100 * share + 1e-9)}% labelled)" for name, share in low.items()]
     more = f" and {len(low) - _MOST_NAMED} more" if len(low) > _MOST_NAMED else ""
     named = f"{', '.join(listed[:_MOST_NAMED])}{more}"
-    return [f"Some runs leave many samples without a label: {named}. {_CONSEQUENCE[noise]}"]
+    counted = "The verdict counts those samples against them."
+    return [
+        f"Some runs leave many samples without a label: {named}. {counted} {_CONSEQUENCE[noise]}"
+    ]

@@ -23,7 +23,8 @@ class Reproduced:
     ----------
     name : str
         What the runs share.
-    n_clusters : int
+    n_clusters : list of int
+        The numbers of groups, one if all have the same.
     runs : tuple of str
     agreement : float
         Mean adjusted Rand index of all pairs.
@@ -32,14 +33,14 @@ class Reproduced:
     """
 
     name: str
-    n_clusters: int
+    n_clusters: list[int]
     runs: tuple[str, ...]
     agreement: float
     lowest: float
 
 
 def reproduced(runs: Sequence[Run]) -> list[Reproduced]:
-    """Compare runs with the same method, parameters and number of groups, but other seeds.
+    """Compare runs with the same method and parameters, but other seeds.
 
     Parameters
     ----------
@@ -63,9 +64,12 @@ def reproduced(runs: Sequence[Run]) -> list[Reproduced]:
     for run in sorted(runs, key=lambda run: run.name):
         parameters = run.parameters if isinstance(run.parameters, dict) else {}
         fixed = {k: v for k, v in parameters.items() if k not in ("seed", "random_state")}
-        alike[str(run.method), run.n_clusters, repr(sorted(fixed.items(), key=repr))].append(run)
+        # Seeds of a method that finds the number itself may differ in it. A run of another
+        # program has no parameters, so that its number is all there is to go by.
+        number = None if fixed else run.n_clusters
+        alike[str(run.method), number, repr(sorted(fixed.items(), key=repr))].append(run)
     found = []
-    for (method, k, _), members in alike.items():
+    for (method, *_), members in alike.items():
         if len({str(run.seed) for run in members}) < 2:
             continue
         some = members[:_MOST_SEEDS]
@@ -73,7 +77,8 @@ def reproduced(runs: Sequence[Run]) -> list[Reproduced]:
         shared = {run.name.removesuffix(f" s{run.seed}") for run in members}
         name = shared.pop() if len(shared) == 1 else method
         names = tuple(run.name for run in members)
-        found.append(Reproduced(name, k, names, float(np.mean(pairs)), float(np.min(pairs))))
+        numbers = sorted({run.n_clusters for run in members})
+        found.append(Reproduced(name, numbers, names, float(np.mean(pairs)), float(np.min(pairs))))
     return sorted(found, key=lambda group: -group.agreement)
 
 

@@ -15,7 +15,7 @@ from kindset.comparison._noise import coverage_of
 from kindset.comparison._reproducibility import reproducibility_of
 from kindset.comparison._verdict_words import advice_of, headline_of, sentence_of, why_of
 from kindset.comparison._weighing import Evidence
-from kindset.evaluation import StructureTest, ranks_of
+from kindset.evaluation import StructureTest, families_of, ranks_of
 from kindset.runs import Run
 
 Level = Literal["no structure", "undecided", "fair", "good"]
@@ -70,19 +70,35 @@ class Verdict:
 
     @property
     def test(self) -> StructureTest | None:
-        """The comparison with clouds without groups; None if the groups are too clear for it."""
-        return None if self.evidence.is_clear else self.evidence.structure
+        """The comparison with clouds without groups; None if it cannot change the level."""
+        needless = self.evidence.is_clear or self.evidence.is_small or self.n_parts > 1
+        return None if needless or not self.evidence.is_cut.any() else self.evidence.structure
 
     @property
     def level(self) -> Level:
         """How far to trust the first place."""
-        if self.strength < _NOTHING:
+        if not self.evidence.is_cut.any():
             return "no structure"
-        if self.test is not None and self.test.p_value > _ALPHA:
-            return "no structure"
-        if self.strength < _FAIR:
+        if self.evidence.is_clear or self.n_parts > 1:
+            return self._trust
+        if self.evidence.is_small:
             return "undecided"
-        return "fair" if self.strength < _GOOD else "good"
+        if self.strength < _NOTHING or self.evidence.structure.p_value > _ALPHA:
+            return "no structure"
+        return self._trust
+
+    @property
+    def _trust(self) -> Level:
+        """How far to trust the first place if there is structure."""
+        if self.strength >= _GOOD:
+            return "good"
+        has_parts = self.n_parts > 1 and self.evidence.has_parts
+        return "fair" if self.strength >= _FAIR or has_parts else "undecided"
+
+    @property
+    def n_parts(self) -> int:
+        """Number of parts of the data that do not touch; 1 if the groups are clear anyhow."""
+        return 1 if self.evidence.is_clear else int(self.evidence.parts.max()) + 1
 
     @property
     def scores(self) -> "pd.Series[float]":
@@ -183,7 +199,7 @@ def _table(
             "coverage": coverage_of(runs).to_numpy(),
             "neighbours": evidence.neighbours.scores,
             "agreement": evidence.agreement.mean,
-            "family": evidence.agreement.families(),
+            "family": families_of(evidence.alike),
         },
         index=names,
     )

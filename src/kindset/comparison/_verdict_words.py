@@ -40,7 +40,7 @@ def headline_of(verdict: "Verdict") -> str:
     if verdict.level == "no structure":
         return "No structure found"
     if verdict.level == "undecided":
-        return f"Undecided: {_first(verdict)} by little"
+        return f"Undecided: {_doubt(verdict)}"
     return f"{_first(verdict)}: {_TRUST[verdict.level]}"
 
 
@@ -65,21 +65,32 @@ def second_opinion(verdict: "Verdict", leader: str) -> str:
 def _standing(verdict: "Verdict") -> str:
     strength = f"strength {verdict.strength:.2f}"
     n = len(verdict.table)
+    if verdict.level == "no structure" and not verdict.evidence.is_cut.any():
+        return "No structure: no run finds two groups."
     if verdict.level == "no structure":
         return (
             f"No structure: clouds without groups look as clear as these {n} runs ({strength}). "
             f"{_first(verdict)}, but that means little."
         )
     if verdict.level == "undecided":
-        return f"Undecided: the groups are weak ({strength}). {_first(verdict)} of {n} runs."
+        return f"Undecided: {_doubt(verdict)} ({strength}). {_first(verdict)} of {n} runs."
     return f"{_first(verdict)} of {n} runs: {_TRUST[verdict.level]} ({strength})."
+
+
+def _doubt(verdict: "Verdict") -> str:
+    """Say why nothing is decided."""
+    if verdict.n_parts > 1:
+        return f"the data have {verdict.n_parts} parts that do not touch, and the first run others"
+    if verdict.evidence.is_small:
+        return f"{len(verdict.evidence.partitions[0])} samples are too few to tell"
+    return "the groups are weak"
 
 
 def _first(verdict: "Verdict") -> str:
     """Name the run or the runs that come first."""
     tied = _tied(verdict)
     if tied:
-        return f"{quoted(verdict.leader)} and {names(tied)} share the first place"
+        return f"{names([verdict.leader, *tied])} share the first place"
     return f"{quoted(verdict.leader)} comes first"
 
 
@@ -127,16 +138,23 @@ def _margin(verdict: "Verdict") -> str:
     rival = verdict.runner_up
     if rival is None:
         return "All runs are near-copies of each other."
-    scores = verdict.table["score"]
     return (
-        f"The leader scores {scores.iloc[0]:.2f}. The best run that is no near-copy of it, "
-        f"{quoted(rival)}, scores {scores[rival]:.2f}."
+        f"{quoted(verdict.leader)} scores {_parts_of(verdict, verdict.leader)}. The best run that "
+        f"is no near-copy of it, {quoted(rival)}, scores {_parts_of(verdict, rival)}."
     )
 
 
+def _parts_of(verdict: "Verdict", run: str) -> str:
+    """Write the score of a run and what it is made of."""
+    score, neighbours = (verdict.table[column][run] for column in ("score", "neighbours"))
+    return f"{score:.2f} ({neighbours:.2f} by neighbours, {score - neighbours:.2f} by agreement)"
+
+
 def _chance(verdict: "Verdict") -> str:
+    if verdict.n_parts > 1:
+        return f"In the most telling space the data have {verdict.n_parts} parts that do not touch."
     if verdict.test is None:
-        return "Cuts of a cloud without groups have a strength of about 0."
+        return "Clouds without groups rarely reach a strength of 0.4."
     reached = max(float(values.max()) for values in verdict.test.null_strengths.values())
     return (
         f"In the most telling space these runs have a strength of {verdict.test.strength:.2f}. "
@@ -152,8 +170,9 @@ def quoted(name: str) -> str:
 def names(runs: Sequence[str]) -> str:
     """Name some runs, and say how many more there are."""
     shown = [quoted(name) for name in runs[:_MOST_NAMED]]
-    more = len(runs) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "")
+    if len(runs) > len(shown):
+        shown.append(f"{len(runs) - len(shown)} more")
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
 def _joined(*sentences: str) -> str:

@@ -14,14 +14,27 @@ from kindset.evaluation import (
     Metric,
     NeighbourInformation,
     StructureTest,
+    adjusted_rand,
     agreement,
     neighbour_information,
+    separate_parts,
     structure_test,
     verdict_scores,
 )
 
 SAMPLED_FROM = 20_000
 """With more samples than this, a sample of so many is judged."""
+
+FEWEST_SAMPLES = 30
+"""Of fewer samples, ten neighbours are no small part, and nothing can be told."""
+
+_MOST_PARTED = 5_000
+# Samples that are looked at for parts that do not touch.
+_MATCH = 0.9
+# Adjusted Rand index from which a partition has the parts of the data.
+
+_STEP = 1e-6
+# How far a partition without a cut ranks behind the others.
 
 CLEAR_STRENGTH = 0.5
 """Groups as clear as this are no accident, so they are not tested against clouds without groups."""
@@ -86,7 +99,22 @@ class Evidence:
     @cached_property
     def scores(self) -> NDArray[np.float64]:
         """The score of each partition that decides; larger is better."""
-        return verdict_scores(self.neighbours.scores, self.agreement.adjusted_rand)
+        scores = verdict_scores(self.neighbours.scores, self.alike)
+        if self.is_cut.any():
+            behind = float(scores[self.is_cut].min()) - _STEP
+            scores[~self.is_cut] = np.minimum(scores[~self.is_cut], behind)
+        return scores
+
+    @property
+    def is_cut(self) -> NDArray[np.bool_]:
+        """Which partitions have two groups or more; the others rank behind them."""
+        return np.asarray(self.neighbours.n_clusters >= 2)
+
+    @cached_property
+    def alike(self) -> NDArray[np.float64]:
+        """The agreement of all pairs; a partition without a cut agrees with nothing."""
+        both = self.is_cut[:, None] & self.is_cut[None, :]
+        return np.where(both | np.eye(len(both), dtype=bool), self.agreement.adjusted_rand, 0.0)
 
     @cached_property
     def shortlist(self) -> NDArray[np.bool_]:
@@ -97,6 +125,28 @@ class Evidence:
     def is_clear(self) -> bool:
         """Whether the groups are so clear that no test is needed."""
         return self.neighbours.strength >= CLEAR_STRENGTH
+
+    @property
+    def is_small(self) -> bool:
+        """Whether there are too few samples to tell anything."""
+        return len(self.partitions[0]) < FEWEST_SAMPLES
+
+    @cached_property
+    def parts(self) -> NDArray[np.int64]:
+        """The parts of some samples that do not touch in the most telling space."""
+        return separate_parts(self._telling_space[self._parted])
+
+    @cached_property
+    def has_parts(self) -> bool:
+        """Whether the first partition consists of the parts that do not touch."""
+        known = self.parts >= 0  # the others are outliers
+        leader = self.partitions[int(self.scores.argmax())][self._parted][known]
+        return adjusted_rand(self.parts[known], leader) >= _MATCH
+
+    @property
+    def _parted(self) -> NDArray[np.intp]:
+        n = len(self.partitions[0])
+        return np.sort(np.random.RandomState(0).permutation(n)[:_MOST_PARTED])
 
     @cached_property
     def structure(self) -> StructureTest:

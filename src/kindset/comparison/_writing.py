@@ -28,7 +28,7 @@ def document_of(comparison: "Comparison") -> dict[str, Any]:
     document: dict[str, Any] = {
         "rankings": {name: _records(comparison.ranking(name)) for name in comparison.evaluations},
         "spaces": {name: _spaces(comparison, name) for name in comparison.evaluations},
-        "consensus": _records(comparison.consensus()),
+        "consensus": _records(comparison.consensus()) if comparison.evaluations else [],
         "verdict": _verdict(comparison.verdict),
         "best": comparison.leader().name,
         "sentence": comparison.sentence,
@@ -79,7 +79,8 @@ def _finite(row: dict[Any, Any]) -> dict[str, float | None]:
 def write_comparison(comparison: "Comparison", folder: Path) -> None:
     """Fill a folder with tables, figures and a JSON document."""
     write_csv(folder / "verdict.csv", comparison.verdict.table.reset_index())
-    write_csv(folder / "consensus.csv", comparison.consensus().reset_index())
+    if comparison.evaluations:
+        write_csv(folder / "consensus.csv", comparison.consensus().reset_index())
     for name, evaluation in comparison.evaluations.items():
         write_csv(folder / f"ranking-{name}.csv", comparison.ranking(name).reset_index())
         figures: dict[str, Any] = {
@@ -90,9 +91,9 @@ def write_comparison(comparison: "Comparison", folder: Path) -> None:
         for kind, display in figures.items():
             save_figure(display.figure_, folder / f"{kind}-{name}")
     labels = comparison.leader().labels
-    evaluation = next(iter(comparison.evaluations.values()))
-    spaces = SpacesDisplay.from_evaluation(evaluation, comparison.spaces, labels)
-    save_figure(spaces.plot().figure_, folder / "spaces")
+    for evaluation in list(comparison.evaluations.values())[:1]:
+        spaces = SpacesDisplay.from_evaluation(evaluation, comparison.spaces, labels)
+        save_figure(spaces.plot().figure_, folder / "spaces")
     if comparison.truth is not None:
         display = AssignmentDisplay.from_predictions(comparison.truth, labels)
         save_figure(display.plot().figure_, folder / "assignment")

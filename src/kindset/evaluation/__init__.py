@@ -1,7 +1,7 @@
 """Validity indices, external measures and adaptive evaluation of clusterings."""
 
 from kindset.evaluation._adaptive import AdaptiveEvaluation
-from kindset.evaluation._agreement import Agreement, agreement, families
+from kindset.evaluation._agreement import Agreement, agreement, families, families_of
 from kindset.evaluation._bootstrap import rank_intervals, ranks_of
 from kindset.evaluation._dip import dip_statistic, dip_test
 from kindset.evaluation._display_assignment import AssignmentDisplay
@@ -35,6 +35,7 @@ from kindset.evaluation._neighbour_information import (
 )
 from kindset.evaluation._registry import INDICES, Index, get_index
 from kindset.evaluation._score_matrix import score_matrix
+from kindset.evaluation._separation import separate_parts
 from kindset.evaluation._spaces import METRICS, Metric, check_metric
 from kindset.evaluation._structure_test import StructureTest, structure_test
 from kindset.evaluation._trusted_agreement import trusted_agreement, verdict_scores
@@ -75,6 +76,7 @@ __all__ = [
     "dunn",
     "encode_labels",
     "families",
+    "families_of",
     "get_index",
     "group_order",
     "known_measures",
@@ -88,6 +90,7 @@ __all__ = [
     "ranks_of",
     "s_dbw",
     "score_matrix",
+    "separate_parts",
     "silhouette",
     "structure_test",
     "trusted_agreement",

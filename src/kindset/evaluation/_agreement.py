@@ -30,10 +30,6 @@ class Agreement:
     adjusted_rand: NDArray[np.float64]
     mean: NDArray[np.float64]
 
-    def families(self, threshold: float = 0.95) -> NDArray[np.intp]:
-        """Return the number of each partition's group of near copies; see `families`."""
-        return families_of(self.adjusted_rand, threshold)
-
 
 @njit(cache=True, nogil=True)
 def _pairs_from_table(one, other, n_one, n_other):  # type: ignore[no-untyped-def]
@@ -71,7 +67,7 @@ def _adjusted_rand(codes: NDArray[np.int32]) -> NDArray[np.float64]:
     """Compare all pairs of rows of `codes` by their adjusted Rand index."""
     m, n = codes.shape
     own = np.array([(sizes * (sizes - 1.0)).sum() for sizes in map(np.bincount, codes)])
-    all_pairs = n * (n - 1.0)
+    all_pairs = max(n * (n - 1.0), 1.0)
     index = np.eye(m)
     n_codes = codes.max(axis=1).astype(np.int64) + 1
     for a in range(m):

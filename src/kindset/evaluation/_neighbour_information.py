@@ -102,6 +102,7 @@ def shortlist(
     """Mark the partitions that are not clearly behind the one with the best of `scores`.
 
     Spaces that agree make the errors tiny, so partitions that score almost the same are listed too.
+    Whatever scores better than a listed partition is listed as well.
 
     Parameters
     ----------
@@ -119,7 +120,8 @@ def shortlist(
     squares = _sum_rows(weights[:, None] ** 2 * (deficits - means) ** 2)
     spread = max(1.0 - math.fsum(weights**2), 0.05)
     near = scores >= scores.max() - _NEAR
-    return np.asarray(near | (means + n_errors * np.sqrt(squares / spread) >= 0.0))
+    listed = near | (means + n_errors * np.sqrt(squares / spread) >= 0.0)
+    return np.asarray(scores >= scores[listed].min())
 
 
 def _sum_rows(table: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -166,7 +168,8 @@ def space_weights(
     Returns
     -------
     weights : ndarray of shape (n_spaces,)
-        They sum to 1. All are equal if no space shows any partition of another.
+        They sum to 1. If no space shows any partition of another, the raw data decide; without
+        them, all spaces weigh the same.
     """
     weights = np.zeros(len(q))
     for row, values in enumerate(q):
@@ -175,7 +178,11 @@ def space_weights(
     if raw_row is not None:
         weights[raw_row] *= _RAW_WEIGHT
     total = math.fsum(weights)
-    return weights / total if total > 0 else np.full(len(q), 1.0 / len(q))
+    if total > 0:
+        return weights / total
+    if raw_row is not None:
+        return np.eye(len(q))[raw_row]
+    return np.full(len(q), 1.0 / len(q))
 
 
 def _check_owners(
