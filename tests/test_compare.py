@@ -255,3 +255,42 @@ def test_all_indices_fit_a_terminal(kindset, runs, monkeypatch):
     consensus = out[out.index("Rank by each index") :]
     for name in (run.name for run in load_runs([runs])):
         assert name[:12] in consensus
+
+
+@pytest.mark.parametrize("width", [60, 80, 140])
+def test_a_narrow_terminal_cuts_no_number_and_no_name(kindset, folder, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    rng = np.random.default_rng(0)
+    names = [f"method-with-name-{number}" for number in range(4)]
+    for number, name in enumerate(names):
+        labels = np.where(rng.random(150) < 0.1 * number, -1, TRUTH % (number + 2))
+        space = X @ rng.normal(size=(5, 3))
+        Run(labels, space, name=name).save(folder / "r" / name)
+    pd.DataFrame({"label": TRUTH}).to_csv("truth.csv", index=False)
+    np.save("raw.npy", X)
+    code, out, err = kindset("compare", "r", "--truth", "truth.csv", "--raw", "raw.npy")
+    assert code == 0, err
+    assert "…" not in out
+    assert max(map(len, out.splitlines())) <= width
+    out = "\n".join(line.rstrip() for line in out.splitlines())
+    for title in ("Verdict\n", "Silhouette\n", "Rank by each index"):
+        table = out[out.index(title) :].split("\n\n")[0].splitlines()
+        head = next(line for line in table if " run" in line)
+        assert head.split()[1:3] == ["run", "K"]
+        assert "NMI" in head
+        assert len([line for line in table if "method-with-name" in line]) == len(names)
+        assert ("ARI" in head) == (width > 60)
+    assert ("(0." in out) == (width == 140)
+    assert ("family" in out.splitlines()[1]) == (width == 140)
+    assert ("Too narrow to show: values in brackets" in out) == (width < 140)
+
+
+def test_what_cannot_be_measured_is_a_dash(kindset, folder):
+    np.savez("a.npz", labels=np.full(150, -1), embedding=X)
+    np.savez("b.npz", labels=TRUTH, embedding=X[:, :3])
+    np.savez("c.npz", labels=TRUTH % 2, embedding=X[:, 1:])
+    pd.DataFrame({"label": np.zeros(150, dtype=int)}).to_csv("truth.csv", index=False)
+    code, out, err = kindset("compare", "a.npz", "b.npz", "c.npz", "--truth", "truth.csv")
+    assert code == 0, err
+    assert "nan" not in out
+    assert "–" in out[out.index("Rank correlation") :]
