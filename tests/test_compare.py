@@ -11,9 +11,11 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
+from kindset import cluster, read_data
 from kindset.comparison import compare_runs
 from kindset.evaluation import INDICES, AdaptiveEvaluation, EvidenceWarning
 from kindset.runs import Run, fingerprint, load_runs
+from kindset.workbench import read_raw
 
 X, TRUTH = make_blobs(150, n_features=5, centers=4, random_state=3)
 
@@ -294,3 +296,20 @@ def test_what_cannot_be_measured_is_a_dash(kindset, folder):
     assert code == 0, err
     assert "nan" not in out
     assert "–" in out[out.index("Rank correlation") :]
+
+
+@pytest.mark.parametrize("command", ["compare", "report"])
+def test_raw_data_are_the_samples_of_the_runs(kindset, folder, command):
+    table = pd.DataFrame(X, columns=list("abcde")).assign(who=range(1000, 1150), kind=TRUTH)
+    table.to_csv("t.csv", index=False)
+    data = read_data("t.csv", ids="who", labels="kind")
+    for k in (2, 3, 4):
+        cluster(data, "kmeans", k, embedding="pca:2").save(folder / "r" / str(k))
+    np.testing.assert_array_equal(read_raw("t.csv", load_runs(["r"])), data.rows().X)
+    table.iloc[::-1].to_csv("turned.csv", index=False)
+    assert kindset(command, "r", "--raw", "t.csv")[0] == 0
+    code, _, err = kindset(command, "r", "--raw", "turned.csv", "--out", "no.html")
+    assert code == 2
+    assert "turned.csv does not show that it holds the samples" in err.replace("\n", " ")
+    table.drop(columns=["a", "kind"]).to_csv("other.csv", index=False)
+    assert read_raw("other.csv", load_runs(["r"])).shape == (150, 4)

@@ -189,8 +189,10 @@ def _show_table(console: Console, title: str, cells: Cells) -> Cells:
         width=_width(cells) if _width(cells) > console.width else None,
     )  # fmt: skip
     for heading in cells:
-        side, folds = ("left", True) if heading in _FOLDED else ("right", False)
-        table.add_column(heading, justify=side, no_wrap=not folds, overflow="fold")
+        if heading in _FOLDED:
+            table.add_column(heading, overflow="fold")
+        else:
+            table.add_column(heading, justify="right", no_wrap=True)
     for row in zip(*cells.values(), strict=True):
         table.add_row(*(escape(shown(cell)) for cell in row))
     console.print(table, crop=False)
