@@ -11,9 +11,11 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
+from kindset import cluster, read_data
 from kindset.comparison import compare_runs
 from kindset.evaluation import INDICES, AdaptiveEvaluation, EvidenceWarning
 from kindset.runs import Run, fingerprint, load_runs
+from kindset.workbench import read_raw
 
 X, TRUTH = make_blobs(150, n_features=5, centers=4, random_state=3)
 
@@ -255,3 +257,59 @@ def test_all_indices_fit_a_terminal(kindset, runs, monkeypatch):
     consensus = out[out.index("Rank by each index") :]
     for name in (run.name for run in load_runs([runs])):
         assert name[:12] in consensus
+
+
+@pytest.mark.parametrize("width", [60, 80, 140])
+def test_a_narrow_terminal_cuts_no_number_and_no_name(kindset, folder, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    rng = np.random.default_rng(0)
+    names = [f"method-with-name-{number}" for number in range(4)]
+    for number, name in enumerate(names):
+        labels = np.where(rng.random(150) < 0.1 * number, -1, TRUTH % (number + 2))
+        space = X @ rng.normal(size=(5, 3))
+        Run(labels, space, name=name).save(folder / "r" / name)
+    pd.DataFrame({"label": TRUTH}).to_csv("truth.csv", index=False)
+    np.save("raw.npy", X)
+    code, out, err = kindset("compare", "r", "--truth", "truth.csv", "--raw", "raw.npy")
+    assert code == 0, err
+    assert "…" not in out
+    assert max(map(len, out.splitlines())) <= width
+    out = "\n".join(line.rstrip() for line in out.splitlines())
+    for title in ("Verdict\n", "Silhouette\n", "Rank by each index"):
+        table = out[out.index(title) :].split("\n\n")[0].splitlines()
+        head = next(line for line in table if " run" in line)
+        assert head.split()[1:3] == ["run", "K"]
+        assert "NMI" in head
+        assert len([line for line in table if "method-with-name" in line]) == len(names)
+        assert ("ARI" in head) == (width > 60)
+    assert ("(0." in out) == (width == 140)
+    assert ("family" in out.splitlines()[1]) == (width == 140)
+    assert ("Too narrow to show: values in brackets" in out) == (width < 140)
+
+
+def test_what_cannot_be_measured_is_a_dash(kindset, folder):
+    np.savez("a.npz", labels=np.full(150, -1), embedding=X)
+    np.savez("b.npz", labels=TRUTH, embedding=X[:, :3])
+    np.savez("c.npz", labels=TRUTH % 2, embedding=X[:, 1:])
+    pd.DataFrame({"label": np.zeros(150, dtype=int)}).to_csv("truth.csv", index=False)
+    code, out, err = kindset("compare", "a.npz", "b.npz", "c.npz", "--truth", "truth.csv")
+    assert code == 0, err
+    assert "nan" not in out
+    assert "–" in out[out.index("Rank correlation") :]
+
+
+@pytest.mark.parametrize("command", ["compare", "report"])
+def test_raw_data_are_the_samples_of_the_runs(kindset, folder, command):
+    table = pd.DataFrame(X, columns=list("abcde")).assign(who=range(1000, 1150), kind=TRUTH)
+    table.to_csv("t.csv", index=False)
+    data = read_data("t.csv", ids="who", labels="kind")
+    for k in (2, 3, 4):
+        cluster(data, "kmeans", k, embedding="pca:2").save(folder / "r" / str(k))
+    np.testing.assert_array_equal(read_raw("t.csv", load_runs(["r"])), data.rows().X)
+    table.iloc[::-1].to_csv("turned.csv", index=False)
+    assert kindset(command, "r", "--raw", "t.csv")[0] == 0
+    code, _, err = kindset(command, "r", "--raw", "turned.csv", "--out", "no.html")
+    assert code == 2
+    assert "turned.csv does not show that it holds the samples" in err.replace("\n", " ")
+    table.drop(columns=["a", "kind"]).to_csv("other.csv", index=False)
+    assert read_raw("other.csv", load_runs(["r"])).shape == (150, 4)

@@ -140,7 +140,7 @@ def test_shades_are_those_of_the_row():
 
 def test_intervals_say_what_they_show():
     drawn = rank_interval(1, 2, 4, 9)
-    assert "rank 2, plausibly 1 to 4 of 9" in drawn
+    assert "rank 2 of 9, range of ranks 1 to 4" in drawn
     parse(rank_interval(1, 1, 1, 1))
 
 

@@ -10,6 +10,7 @@ from report_runs import feature_run, image_run, merging_run, survey_run
 from sklearn.datasets import load_digits
 
 from kindset.comparison import known_measures
+from kindset.evaluation import project
 from kindset.exceptions import InputError
 from kindset.report._page import render
 from kindset.report._prose import enumerate_words, how_ranked, tell
@@ -139,7 +140,7 @@ def test_ace_decides_by_the_mean_of_the_ranks(n_bootstrap):
     assert "a second opinion" in sentence
 
 
-def test_one_index_has_its_own_plausible_places():
+def test_one_index_has_its_own_range_of_places():
     runs = [image_run(k, 0, d) for k in (8, 10, 12) for d in (10, 20)]
     (summary,) = summarise(runs, Ranking(["silhouette"]))
     table = summary.comparison.consensus()
@@ -439,3 +440,36 @@ def test_words():
     assert enumerate_words(["a", "b", "c"]) == "a, b and c"
     assert enumerate_words(list("abcdefg"), 4) == "a, b, c and 4 more"
     assert in_words("There are 3 partitions.") == "There are 3 clusterings."
+
+
+def test_raw_data_of_another_length_are_refused():
+    labels, space = blobs()
+    runs = [Run(labels, space, name="a"), Run(labels % 2, space**3, name="b")]
+    with pytest.raises(InputError, match="50 rows of raw data for 60 samples"):
+        summarise(runs, Ranking(raw=space[:50]))
+
+
+def test_the_words_on_the_indices_do_not_say_that_they_decide():
+    labels, space = blobs()
+    runs = [Run(labels, space, name="a"), Run(labels % 2, space**3, name="b")]
+    (summary,) = summarise(runs, Ranking())
+    assert summary.comparison.by_verdict
+    assert "decide" not in how_ranked(summary.comparison)
+
+
+@pytest.mark.parametrize("judge", ["verdict", "ace"])
+def test_the_first_by_the_verdict_leads_only_where_the_verdict_decides(judge):
+    labels, space = blobs()
+    runs = [Run(labels, space, name="a"), Run(labels % 2, space**3, name="b")]
+    html = render(summarise(runs, Ranking(judge=judge)))
+    assert ("(leads)" in html) == (judge == "verdict")
+    assert ("(first by the verdict)" in html) == (judge == "ace")
+    assert ("is first by the verdict.</b>" in html) == (judge == "ace")
+
+
+@pytest.mark.parametrize("size", [1e300, 1e-300])
+def test_spaces_of_any_size_are_drawn(size):
+    space = blobs()[1] @ np.random.default_rng(0).normal(size=(2, 4))
+    flat = project(space * size, "pca", 0)
+    assert np.isfinite(flat).all()
+    np.testing.assert_allclose(flat, project(space, "pca", 0), atol=1e-9)

@@ -29,7 +29,7 @@ from kindset.cli._terminal import echo, echo_data, shown
 from kindset.comparison import DEFAULT_NOISE, compare_runs
 from kindset.evaluation import check_noise
 from kindset.runs import align_labels, load_runs, read_labels
-from kindset.workbench import check_single_output, read_data
+from kindset.workbench import check_single_output, read_raw
 
 
 def compare(
@@ -65,7 +65,7 @@ def compare(
         loaded,
         indices,
         truth=None if truth is None else align_labels(*read_labels(truth), loaded),
-        raw=None if raw is None else read_data(raw).rows().X,
+        raw=None if raw is None else read_raw(raw, loaded, same_rows=same_rows),
         judge=judge,
         metric=metric,
         noise=check_noise(noise or DEFAULT_NOISE),

@@ -110,7 +110,7 @@ Truth = Annotated[
 ]
 Bootstrap = Annotated[
     int,
-    typer.Option("--bootstrap", min=0, help="Resamples of the points for the plausible ranks."),
+    typer.Option("--bootstrap", min=0, help="Resamples of the points for the range of ranks."),
 ]
 
 

@@ -28,7 +28,7 @@ from kindset.cli._terminal import echo, echo_data
 from kindset.comparison import DEFAULT_NOISE
 from kindset.report import write_report
 from kindset.runs import align_labels, load_runs, name_only_survey, read_labels
-from kindset.workbench import read_data
+from kindset.workbench import read_raw
 
 
 def report(
@@ -69,7 +69,7 @@ def report(
         title=title,
         indices=indices,
         judge=judge,
-        raw=None if raw is None else read_data(raw).rows().X,
+        raw=None if raw is None else read_raw(raw, loaded, same_rows=same_rows),
         metric=metric,
         noise=noise or DEFAULT_NOISE,
         truth=None if truth is None else align_labels(*read_labels(truth), loaded),

@@ -139,7 +139,7 @@ class AdaptiveEvaluation(BaseEstimator):
     dip_pvalues_ : ndarray of shape (n_spaces,)
         Present if the dip was tested or given.
     rank_intervals_ : ndarray of shape (n_partitions, 2)
-        Lowest and highest plausible rank, over bootstrap samples and with one space left out.
+        Range of ranks (lowest, highest) over bootstrap samples and with one space left out.
     left_out_ranks_ : ndarray of shape (n_spaces, n_partitions)
         The ranks with each space left out; nothing changes where it had no part.
     bootstrap_ranks_ : ndarray of shape (n_bootstrap, n_partitions)

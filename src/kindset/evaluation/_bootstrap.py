@@ -48,7 +48,7 @@ def rank_intervals(
     bootstrapped: NDArray[np.float64],
     left_out: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Lowest and highest plausible rank of each partition.
+    """Range of ranks of each partition: the lowest and the highest.
 
     The interval holds the rank itself, the central 95 % of its bootstrap ranks and all of its ranks
     with one space left out.

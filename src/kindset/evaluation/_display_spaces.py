@@ -24,6 +24,8 @@ def project(X: NDArray[np.floating], method: Method, seed: int) -> NDArray[np.fl
     from sklearn.manifold import TSNE
 
     points = np.asarray(X, dtype=np.float64)
+    # Squares of very large or very small numbers do not exist; the picture has no unit anyway.
+    points = points / (np.abs(points).max(initial=0.0) or 1.0)
     if points.shape[1] == 1:
         points = np.column_stack([points, np.zeros(len(points))])
     if points.shape[1] == 2 and method == "pca":

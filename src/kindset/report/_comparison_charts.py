@@ -40,7 +40,7 @@ _MOST_POINTS = 700
 
 
 def rank_interval(low: float, rank: float, high: float, n: int) -> Markup:
-    """Draw the plausible ranks of a run on a line from 1 to n."""
+    """Draw the range of ranks of a run on a line from 1 to n."""
     width, height = 120.0, 18.0
 
     def place(value: float) -> float:
@@ -48,7 +48,7 @@ def rank_interval(low: float, rank: float, high: float, n: int) -> Markup:
 
     middle = height / 2
     return drawing(
-        width, height, f"rank {rank:g}, plausibly {low:g} to {high:g} of {n}",
+        width, height, f"rank {rank:g} of {n}, range of ranks {low:g} to {high:g}",
         tag("line", x1=6, x2=width - 6, y1=middle, y2=middle, class_="grid"),
         tag("line", x1=place(low), x2=place(high) + 0.1, y1=middle, y2=middle, class_="interval"),
         tag("circle", cx=place(rank), cy=middle, r=4.5, class_="mark c0"),

@@ -80,7 +80,7 @@ def write_report(
     truth : array-like of shape (n_samples,), optional
         Known labels of the data with that many samples, shown beside the ranking and not used.
     n_bootstrap : int, default=0
-        Bootstrap samples of the points for the plausible ranks.
+        Bootstrap samples of the points for the range of ranks.
     same_rows : bool, default=False
         State that row i is the same sample in all runs of one length, whatever their records say.
     n_jobs : int, optional

@@ -41,11 +41,11 @@ def how_ranked(comparison: Comparison) -> str:
     }
     dropped = [f"{_plural(n, 'space')} {_DROPPED[s]}" for s, n in counts.items() if n]
     became = f"Dropped were {enumerate_words(dropped)}." if dropped else "All spaces were kept."
-    decided = "No space was left to decide, so all runs come out equal."
+    decided = "No space was left, so all runs come out equal."
     if any(evaluation.kept_.any() for evaluation in evaluations):
         decided = (
             "Those that rank the runs alike were put together, and the group with the highest "
-            "scores decided."
+            "scores gives this ranking."
         )
     return (
         f"Every clustering was scored in every run's space. {became} {decided} "
@@ -60,7 +60,7 @@ def _several(comparison: Comparison) -> str:
         return ""
     return (
         f"This was done by {n} indices, which see different things in a good clustering, and the "
-        "mean of the ranks decides. "
+        "mean of the ranks gives this ranking. "
     )
 
 

@@ -142,10 +142,10 @@ def summarise(runs: Sequence[Run], ranking: Ranking) -> list[DataSummary]:
         In the order in which the data sets first occur.
     """
     groups = group_runs(_distinct(runs), same_rows=ranking.same_rows)
-    truth = ranking.truth
-    if truth is not None and not any(len(truth) == len(group[0]) for group in groups):
-        sizes = " or ".join(str(len(group[0])) for group in groups)
-        raise InputError(f"there are {len(truth)} known labels for {sizes} samples.")
+    for rows, what in ((ranking.truth, "known labels"), (ranking.raw, "rows of raw data")):
+        if rows is not None and not any(len(rows) == len(group[0]) for group in groups):
+            sizes = " or ".join(str(len(group[0])) for group in groups)
+            raise InputError(f"there are {len(rows)} {what} for {sizes} samples.")
     return [_summarise_data(group, number, ranking) for number, group in enumerate(groups)]
 
 

@@ -12,8 +12,11 @@ _LEFT, _SHARE, _WIDTH = 205.0, 46.0, 620.0
 _TOP, _ROW, _BELOW = 12.0, 24.0, 42.0
 
 
-def verdict_chart(verdict: Verdict) -> Markup:
-    """Draw the spaces that weigh most: a bar from chance to the leader, and a dot for the rival."""
+def verdict_chart(verdict: Verdict, decides: bool = True) -> Markup:
+    """Draw the spaces that weigh most: a bar from chance to the leader, and a dot for the rival.
+
+    `decides` says whether the verdict decided which run leads.
+    """
     spaces = verdict.spaces[verdict.spaces["weight"] > 0].head(_MOST_SPACES)
     values = spaces.drop(columns="weight").to_numpy()
     across = Scale([0.0, *values.ravel(), 1.0], _LEFT + _SHARE + 14, _WIDTH - 12)
@@ -25,7 +28,7 @@ def verdict_chart(verdict: Verdict) -> Markup:
     ]
     label = f"Scores of the leader and of its rival in {len(spaces)} spaces"
     picture = drawing(_WIDTH, floor + _BELOW, label, _axis(across, floor), *rows, class_="wide why")
-    return joined([picture, _legend(verdict)])
+    return joined([picture, _legend(verdict, decides)])
 
 
 def _row(name: str, row: "pd.Series[float]", across: Scale, y: float) -> Markup:
@@ -62,8 +65,8 @@ def _axis(across: Scale, floor: float) -> Markup:
     return joined(parts)
 
 
-def _legend(verdict: Verdict) -> Markup:
-    entries = [("dot c0", f"{verdict.leader} (leads)")]
+def _legend(verdict: Verdict, decides: bool) -> Markup:
+    entries = [("dot c0", f"{verdict.leader} ({'leads' if decides else 'first by the verdict'})")]
     if verdict.runner_up is not None:
         entries.append(("ring c1", f"{verdict.runner_up} (the best run that is no near-copy)"))
     listed = [

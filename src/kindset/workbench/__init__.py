@@ -8,6 +8,7 @@ from kindset.workbench._facts import facts_of
 from kindset.workbench._methods import METHODS, Method, get_method
 from kindset.workbench._outcome import Execution, Outcome
 from kindset.workbench._profile_tables import profile_table
+from kindset.workbench._raw import read_raw
 from kindset.workbench._reading import ARRAYS, FOLDERS, read_data
 from kindset.workbench._running import cluster, make_single, sweep
 from kindset.workbench._settings import AUTO, Setting, grid
@@ -44,6 +45,7 @@ __all__ = [
     "make_single",
     "profile_table",
     "read_data",
+    "read_raw",
     "read_types",
     "snapshot_runs",
     "stability",
