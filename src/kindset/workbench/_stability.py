@@ -1,6 +1,5 @@
 """Whether a clustering comes out again when other samples are drawn."""
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -101,13 +100,10 @@ def stability(
     rng = np.random.default_rng(random_state)
     chosen = _draw_parts(len(dataset), n_resamples, share, rng)
     seeds = rng.integers(2**31, size=n_resamples)
-    with warnings.catch_warnings():
-        # That the best so far is kept: not of a refit, which counts only if it is whole.
-        warnings.filterwarnings("ignore", message="Interrupted")
-        refits = Parallel(n_jobs=n_jobs, prefer="threads")(
-            delayed(_refit)(dataset, replace(wanted, seed=int(seed)), rows)
-            for rows, seed in zip(chosen, seeds, strict=True)
-        )
+    refits = Parallel(n_jobs=n_jobs, prefer="threads")(
+        delayed(_refit)(dataset, replace(wanted, seed=int(seed)), rows)
+        for rows, seed in zip(chosen, seeds, strict=True)
+    )
     pairs = [_agreement(one, other) for one, other in combinations(refits, 2)]
     return Stability(float(np.mean(pairs)), float(np.min(pairs)), n_resamples)
 
@@ -120,12 +116,13 @@ def check_refits(
     random_state: int = 0,
 ) -> None:
     """Refuse, before any work, refits that cannot be made or compared."""
-    if not isinstance(n_resamples, Integral) or n_resamples < 2:
+    whole, real = isinstance(n_resamples, Integral), isinstance(share, Real)
+    if not whole or n_resamples < 2:
         raise InputError(
             f"`n_resamples` must be a whole number of at least 2, not {n_resamples!r}.",
             parameter="n_resamples",
         )
-    if not isinstance(share, Real) or not 0.5 <= share < 1.0:
+    if not real or not 0.5 <= share < 1.0:
         raise InputError(
             f"`share` must be a number from 0.5 to below 1, not {share!r}.", parameter="share"
         )
