@@ -104,9 +104,9 @@ def cluster(
         decimal=decimal, header_rows=header_rows, sheet=sheet, size=common.read_size(size),
         crop=crop, colours=colours, verbose=not as_json,
     )  # fmt: skip
-    for setting in settings:
-        setting.check(dataset)
     execution = Execution(jobs, not as_json, ["kindset", *sys.argv[1:]], resamples)
+    for setting in settings:
+        Job(dataset, setting, execution).check()
     with logged_lines():
         if single:
             _cluster_once(Job(dataset, settings[0], execution), folder, force, as_json)
@@ -129,7 +129,7 @@ def _cluster_once(job: Job, folder: Path, force: bool, as_json: bool) -> None:
         echo_data(json.dumps({**facts_of([run]), "out": str(folder)}))
     else:
         echo(f"\n{outcome.summary}\n\nWritten to {shown(folder)}/")
-    if outcome.interrupted:
+    if job.was_stopped(run):
         raise typer.Exit(130)
 
 

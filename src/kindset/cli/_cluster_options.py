@@ -92,7 +92,8 @@ Resamples = Annotated[
     typer.Option(
         "--resamples",
         min=0,
-        help="Refit on so many parts of the samples, to see whether the groups come out again.",
+        help="Refit on so many parts of the samples, at least 2, to see whether the groups come "
+        "out again; 0 for none.",
     ),
 ]
 Used = Annotated[

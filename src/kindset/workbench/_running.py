@@ -3,7 +3,6 @@
 import logging
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from kindset.runs import Run, SharedSpaces
 from kindset.workbench._dataset import Dataset
 from kindset.workbench._outcome import Execution, Outcome
 from kindset.workbench._reading import read_data
-from kindset.workbench._settings import Setting
+from kindset.workbench._settings import Setting, as_setting
 from kindset.workbench._sweep import Job, Sweep, check_single_output, is_sweep
 
 _log = logging.getLogger("kindset.workbench")
@@ -58,7 +57,8 @@ def cluster(
     force : bool, default=False
         Whether to replace an earlier run there.
     n_resamples : int, default=0
-        Refit on so many parts of the samples, and note how far the groups agree; see `stability`.
+        Refit on so many parts of the samples, at least 2, and note how far the groups agree; see
+        `stability`. 0 is for none.
     n_jobs : int, default=1
         Number of threads.
     verbose : bool, default=False
@@ -79,8 +79,8 @@ def cluster(
     """
     setting = Setting(method, k, seed, embedding, dict(parameters or {}), scale, criterion)
     dataset = data if isinstance(data, Dataset) else read_data(data)
-    setting.check(dataset)
     job = Job(dataset, setting, Execution(n_jobs, verbose, n_resamples=n_resamples))
+    job.check()
     if out is None:
         return job.make(None).run
     return make_single(job, Path(out), force=force).run
@@ -126,8 +126,8 @@ def sweep(
         Whether to make runs again that are there. Runs of other data are then removed as soon as
         the first new run is written.
     n_resamples : int, default=0
-        Refit each on so many parts of the samples, and note how far the groups agree. Runs that
-        are there already are not refitted.
+        Refit each on so many parts of the samples, at least 2, and note how far the groups agree.
+        0 is for none. Runs that are there already are not refitted.
     n_jobs : int, default=1
         Number of threads of each run.
     verbose : bool, default=False
@@ -155,13 +155,13 @@ def sweep(
     ['kmeans K=2 s0', 'kmeans K=3 s0']
     """
     dataset = data if isinstance(data, Dataset) else read_data(data)
-    wanted = [_as_setting(setting) for setting in settings]
+    wanted = [as_setting(setting, "settings") for setting in settings]
     if not wanted:
         raise InputError("there is no setting to make a run of.", parameter="settings")
-    for setting in wanted:
-        setting.check(dataset)
     execution = Execution(n_jobs, verbose, command, n_resamples)
     jobs = [Job(dataset, setting, execution) for setting in wanted]
+    for job in jobs:
+        job.check()
     if out is None:
         return _make_in_memory(jobs)
     folder = Path(out)
@@ -169,21 +169,6 @@ def sweep(
     place = Sweep(folder, dataset.source.sha256, force=force, single=single)
     place.open()
     return place.finish(jobs)
-
-
-def _as_setting(setting: Setting | Mapping[str, Any]) -> Setting:
-    """Return a setting that was given as one, or as a dict of its fields."""
-    if isinstance(setting, Setting):
-        return setting
-    try:
-        return Setting(**setting)
-    except TypeError as error:
-        known = ", ".join(field.name for field in fields(Setting))
-        raise InputError(
-            f"`settings` takes settings, or dicts with a method and other fields of a setting "
-            f"({known}), not {setting!r}.",
-            parameter="settings",
-        ) from error
 
 
 def _make_in_memory(jobs: list[Job]) -> list[Run]:
@@ -195,8 +180,14 @@ def _make_in_memory(jobs: list[Job]) -> list[Run]:
             if outcome.interrupted:
                 raise KeyboardInterrupt
         except KeyboardInterrupt:
-            done = f"{number} of {len(jobs)} runs were finished"
-            raise Interrupted(f"Interrupted: {done}.", runs) from None
+            raise _interrupted(jobs, runs) from None
         runs.append(share(outcome.run))
         _log.info("[%d/%d] %s", number + 1, len(jobs), outcome.run.name)
+        if job.was_stopped(outcome.run):
+            raise _interrupted(jobs, runs)
     return runs
+
+
+def _interrupted(jobs: list[Job], finished: list[Run]) -> Interrupted:
+    done = f"{len(finished)} of {len(jobs)} runs were finished"
+    return Interrupted(f"Interrupted: {done}.", finished)

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import product
 from numbers import Integral
 from typing import Any
@@ -125,11 +125,7 @@ class Setting:
         method = self.described
         self.check_choice()
         _check_kind(self, method, data)
-        largest = max(self.k) if isinstance(self.k, tuple) else self.k or 0
-        if largest > len(data):
-            what = counted(len(data), "row" if method.takes == "answers" else "sample")
-            are = "is" if len(data) == 1 else "are"
-            raise InputError(f"`k` {largest}: there {are} only {what}.", parameter="k")
+        self.check_size(data, len(data))
         result = ("segment", "p1") if method.takes == "answers" else ("cluster",)
         if str(data.ids.name) in result:
             raise InputError(
@@ -137,6 +133,17 @@ class Setting:
                 "rename it."
             )
         method.build(self, verbose=False)
+
+    def check_size(self, data: Dataset, n_samples: int, place: str = "") -> None:
+        """Refuse what cannot be done with so many samples of the data; `place` says where."""
+        method = self.described
+        if self.embedding is not None and method.takes == "rows":
+            read_embedding(self.embedding, (n_samples, data.rows(self.scale).X.shape[1]))
+        largest = max(self.k) if isinstance(self.k, tuple) else self.k or 0
+        if largest > n_samples:
+            what = counted(n_samples, "row" if method.takes == "answers" else "sample")
+            are = "is" if n_samples == 1 else "are"
+            raise InputError(f"`k` {largest}: there {are} only {what}{place}.", parameter="k")
 
 
 def _check_number(k: Any) -> int | tuple[int, ...] | None:
@@ -179,9 +186,7 @@ def _check_kind(setting: Setting, method: Method, data: Dataset) -> None:
             parameter="method",
         )
     else:
-        rows = data.rows(setting.scale).X if method.takes == "rows" else data.numbers
-        if setting.embedding is not None and method.takes == "rows":
-            read_embedding(setting.embedding, rows.shape)
+        _ = data.rows(setting.scale) if method.takes == "rows" else data.numbers
     if setting.embedding is not None and method.takes != "rows":
         raise InputError(
             f"`embedding`: {setting.method} works on the {method.takes} themselves.",
@@ -218,6 +223,21 @@ def _check_choice(setting: Setting, method: Method) -> None:
             f"`k`: {setting.method} takes one number; make a setting for each (see `grid`).",
             parameter="k",
         )
+
+
+def as_setting(setting: Setting | Mapping[str, Any], parameter: str) -> Setting:
+    """Return a setting that was given as one, or as a dict of its fields."""
+    if isinstance(setting, Setting):
+        return setting
+    try:
+        return Setting(**setting)
+    except TypeError as error:
+        known = ", ".join(field.name for field in fields(Setting))
+        raise InputError(
+            f"`{parameter}` takes settings, or dicts with a method and other fields of a setting "
+            f"({known}), not {setting!r}.",
+            parameter=parameter,
+        ) from error
 
 
 def grid(

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,10 @@ from kindset.workbench._dataset import Dataset
 from kindset.workbench._kinds import cluster_once
 from kindset.workbench._outcome import Execution
 from kindset.workbench._reading import read_data
-from kindset.workbench._settings import Setting
+from kindset.workbench._settings import Setting, as_setting
+
+SHARE = 0.8
+"""Share of the samples that a refit sees, unless another one is asked for."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ def stability(
     setting: Setting | Mapping[str, Any],
     *,
     n_resamples: int = 8,
-    share: float = 0.8,
+    share: float = SHARE,
     n_jobs: int | None = None,
     random_state: int = 0,
 ) -> Stability:
@@ -64,9 +68,10 @@ def stability(
     setting : Setting or dict
         The clustering to be refitted.
     n_resamples : int, default=8
-        Number of refits.
+        Number of refits, at least 2.
     share : float, default=0.8
-        Share of the samples that each refit sees. They are drawn without replacement.
+        Share of the samples that each refit sees, from 0.5 to below 1. They are drawn without
+        replacement, and any two refits must have at least two samples in common.
     n_jobs : int, optional
         Refits at a time. The result does not depend on it.
     random_state : int, default=0
@@ -74,6 +79,11 @@ def stability(
     Returns
     -------
     stability : Stability
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After Ctrl-C, also if a refit kept the best that it had found until then.
 
     Examples
     --------
@@ -84,15 +94,11 @@ def stability(
     1.0
     """
     dataset = data if isinstance(data, Dataset) else read_data(data)
-    wanted = setting if isinstance(setting, Setting) else Setting(**setting)
+    wanted = as_setting(setting, "setting")
     wanted.check(dataset)
-    if n_resamples < 2:
-        raise InputError(f"n_resamples={n_resamples} is too small; two refits are the least.")
-    n = round(share * len(dataset))
-    if not 0.5 <= share < 1.0 or n < 2:
-        raise InputError(f"share={share} must be from 0.5 to below 1, and keep two samples.")
+    check_refits(dataset, wanted, n_resamples, share, random_state)
     rng = np.random.default_rng(random_state)
-    chosen = [np.sort(rng.permutation(len(dataset))[:n]) for _ in range(n_resamples)]
+    chosen = _draw_parts(len(dataset), n_resamples, share, rng)
     seeds = rng.integers(2**31, size=n_resamples)
     refits = Parallel(n_jobs=n_jobs, prefer="threads")(
         delayed(_refit)(dataset, replace(wanted, seed=int(seed)), rows)
@@ -102,11 +108,59 @@ def stability(
     return Stability(float(np.mean(pairs)), float(np.min(pairs)), n_resamples)
 
 
+def check_refits(
+    data: Dataset,
+    setting: Setting,
+    n_resamples: int,
+    share: float = SHARE,
+    random_state: int = 0,
+) -> None:
+    """Refuse, before any work, refits that cannot be made or compared."""
+    whole, real = isinstance(n_resamples, Integral), isinstance(share, Real)
+    if not whole or n_resamples < 2:
+        raise InputError(
+            f"`n_resamples` must be a whole number of at least 2, not {n_resamples!r}.",
+            parameter="n_resamples",
+        )
+    if not real or not 0.5 <= share < 1.0:
+        raise InputError(
+            f"`share` must be a number from 0.5 to below 1, not {share!r}.", parameter="share"
+        )
+    n, size = len(data), _part_size(len(data), share)
+    setting.check_size(data, size, " in each part that is refitted")
+    if 2 * size - n >= 2:  # however they are drawn
+        return
+    parts = _draw_parts(n, n_resamples, share, np.random.default_rng(random_state))
+    drawn = np.zeros((n_resamples, n), dtype=np.float32)
+    for row, part in zip(drawn, parts, strict=True):
+        row[part] = 1
+    if (drawn @ drawn.T).min() < 2:
+        raise InputError(
+            f"`n_resamples`: two parts of {size} of the {n} samples have fewer than two in common; "
+            "use more samples, or a larger `share`.",
+            parameter="n_resamples",
+        )
+
+
+def _part_size(n_samples: int, share: float) -> int:
+    return round(share * n_samples)
+
+
+def _draw_parts(
+    n_samples: int, n_resamples: int, share: float, rng: np.random.Generator
+) -> list[NDArray[np.intp]]:
+    """Return the rows that each refit sees."""
+    size = _part_size(n_samples, share)
+    return [np.sort(rng.permutation(n_samples)[:size]) for _ in range(n_resamples)]
+
+
 def _refit(data: Dataset, setting: Setting, rows: NDArray[np.intp]) -> NDArray[np.int64]:
     """Return the label of every sample; the smallest number where it was not drawn."""
-    run = cluster_once(data.take(rows), setting, Execution(), None).run
+    outcome = cluster_once(data.take(rows), setting, Execution(), None)
+    if outcome.interrupted:
+        raise KeyboardInterrupt
     labels = np.full(len(data), _ABSENT)
-    labels[rows] = run.labels
+    labels[rows] = outcome.run.labels
     return labels
 
 

@@ -18,7 +18,7 @@ from kindset.workbench._dataset import Dataset
 from kindset.workbench._kinds import cluster_once
 from kindset.workbench._outcome import Execution, Outcome
 from kindset.workbench._settings import Setting
-from kindset.workbench._stability import stability
+from kindset.workbench._stability import check_refits, stability
 from kindset.workbench._working import ENDING, WorkingFolder
 
 MARKER = "sweep.json"
@@ -44,6 +44,13 @@ class Job:
         """What it is made on."""
         answers = self.setting.described.takes == "answers"
         return self.data.answers_fingerprint if answers else self.data.numbers_fingerprint
+
+    def check(self) -> None:
+        """Refuse, before any work, what cannot be done with these data."""
+        self.setting.check(self.data)
+        n_resamples = self.execution.n_resamples
+        if n_resamples != 0:
+            check_refits(self.data, self.setting, n_resamples, random_state=self.setting.seed)
 
     def standing(self, path: Path) -> Run | None:
         """Return the run that an earlier, perhaps interrupted, sweep has finished.
@@ -87,11 +94,21 @@ class Job:
         return WorkingFolder(path, repr(about))
 
     def make(self, work: WorkingFolder | None) -> Outcome:
-        """Make the run, or resume it."""
+        """Make the run, or resume it; Ctrl-C during the refits keeps it without its stability."""
         outcome = cluster_once(
             self.data, self.setting, self.execution, None if work is None else work.path
         )
-        return self._measured(outcome) if self.execution.n_resamples else outcome
+        if outcome.interrupted or not self.execution.n_resamples:
+            return outcome
+        try:
+            return self._measured(outcome)
+        except KeyboardInterrupt:
+            return _unmeasured(outcome)
+
+    def was_stopped(self, run: Run) -> bool:
+        """Whether Ctrl-C ended the work on a run just made: its training, or the refits after."""
+        wanted = self.execution.n_resamples != 0
+        return run.about.interrupted or (wanted and STABILITY not in run.metrics)
 
     def _measured(self, outcome: Outcome) -> Outcome:
         """Write down how far refits on parts of the samples agree."""
@@ -108,6 +125,19 @@ class Job:
             run=replace(outcome.run, metrics=metrics),
             summary=f"{outcome.summary}\n\n{found.sentence}",
         )
+
+
+def _unmeasured(outcome: Outcome) -> Outcome:
+    """Note that the refits were interrupted; the run itself is whole."""
+    note = "Interrupted during the refits: the run is kept without its stability."
+    warnings.warn(note, stacklevel=3)
+    details = outcome.run.details
+    noted = {**details, "notes": [*details.get("notes", []), note]}
+    return replace(
+        outcome,
+        run=replace(outcome.run, details=noted),
+        summary=f"{outcome.summary}\n\n{note}",
+    )
 
 
 def _plain(value: object) -> object:
@@ -165,8 +195,8 @@ class Sweep:
         """Make the runs that are not there yet, or with `force` all; return all.
 
         An earlier run that is another one is refused before any work. Ctrl-C keeps what is
-        finished, and the next call resumes from there. Other runs about the same thing stay as
-        they are.
+        finished, also a run whose refits are not. The next call resumes from there. Other runs
+        about the same thing stay as they are.
         """
         share = SharedSpaces()
         there = [self._standing(job, share) for job in jobs]
@@ -176,19 +206,20 @@ class Sweep:
             earlier = (self.folder / job.folder).exists()
             # What was not there at first, another sweep may have made meanwhile.
             run, note = there[number] or self._standing(job, share), "there already"
+            stopped = False
             if run is None:
                 try:
                     run = self._make(job)
                 except KeyboardInterrupt:
-                    done = f"{number} of {len(jobs)} runs are there"
-                    raise Interrupted(
-                        f"Interrupted: {done}; start again to resume.", runs
-                    ) from None
+                    raise _interrupted(jobs, runs) from None
+                stopped = job.was_stopped(run)
                 note = f"{sum(run.timings.values()):.1f} s"
                 note += ", in place of an earlier one" if earlier else ""
                 note += clock.remaining()
             _log.info("[%d/%d] %s: %s", number + 1, len(jobs), run.name, note)
             runs.append(share(run))
+            if stopped:
+                raise _interrupted(jobs, runs)
         return runs
 
     def _standing(self, job: Job, share: SharedSpaces) -> Run | None:
@@ -262,6 +293,11 @@ class _Clock:
         if self._left <= 0 or elapsed < 2:
             return ""
         return f" ({elapsed:.0f} s so far, about {self._left * elapsed / self._made:.0f} s left)"
+
+
+def _interrupted(jobs: Sequence[Job], finished: list[Run]) -> Interrupted:
+    done = f"{len(finished)} of {len(jobs)} runs are there"
+    return Interrupted(f"Interrupted: {done}; start again to resume.", finished)
 
 
 def _make_whole(job: Job, work: WorkingFolder, folder: Path) -> Run:
