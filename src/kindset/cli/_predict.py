@@ -2,9 +2,8 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import pandas as pd
 import typer
 
 from kindset._excel import check_table_file, write_table
@@ -12,7 +11,7 @@ from kindset._files import check_output_file, csv_text
 from kindset._shown import counted, shown
 from kindset.cli import _options as common
 from kindset.cli._terminal import echo, echo_data
-from kindset.workbench import assign
+from kindset.workbench import assign, assigned_facts
 
 
 def predict(
@@ -51,21 +50,8 @@ def predict(
     if out is not None:
         write_table(out, result, name="Memberships")
     if as_json:
-        echo_data(json.dumps(_facts(result, out)))
+        echo_data(json.dumps({**assigned_facts(result, rows=out is None), "out": out and str(out)}))
     elif out is None:
         echo_data(csv_text(result, float_format="%.6f").rstrip("\n"))
     else:
         echo(f"{counted(len(result), 'row')} written to {shown(out)}")
-
-
-def _facts(result: pd.DataFrame, out: Path | None) -> dict[str, Any]:
-    group = "segment" if "segment" in result else "cluster"
-    sizes = result[group].value_counts().sort_index()
-    facts: dict[str, Any] = {
-        "n_rows": len(result),
-        "sizes": {str(number): int(size) for number, size in sizes.items()},
-        "out": None if out is None else str(out),
-    }
-    if out is None:
-        facts["rows"] = result.to_dict("records")
-    return facts

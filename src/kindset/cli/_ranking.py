@@ -28,7 +28,8 @@ def show_comparison(comparison: Comparison) -> None:
     console = Console()
     show_verdict(comparison)
     console.print(f"{_plain(comparison.verdict.why)}\n")
-    console.print(_legend(comparison), style="dim")
+    if comparison.evaluations:
+        console.print(_legend(comparison), style="dim")
     for name in comparison.evaluations:
         _show_table(console, *_ranking_cells(comparison, name))
         console.print(f"{_spaces_sentence(comparison, name)}\n", highlight=False)
@@ -48,6 +49,13 @@ def show_verdict(comparison: Comparison) -> None:
     """Print the verdict about each run, and the sentences that sum it up."""
     console = Console()
     title = "Verdict" if comparison.by_verdict else "Verdict (a second opinion)"
+    if not comparison.by_verdict:
+        decided = comparison.summary()
+        shares = [f"{value:,.6g}" for value in decided[comparison.judge.heading]]
+        cells = {"run": [*map(str, decided.index)], comparison.judge.heading: shares,
+                 "K": [*map(str, decided["clusters"])], **_known(decided)}  # fmt: skip
+        _show_table(console, f"Ranking by {comparison.judge.heading}, which decides", cells)
+        console.print("")
     headings = _show_table(console, title, _verdict_cells(comparison))
     told = {"agree": "mean adjusted Rand index with the other runs",
             "family": "near-copies of each other share a number"}  # fmt: skip
@@ -61,12 +69,11 @@ def show_verdict(comparison: Comparison) -> None:
 
 def _verdict_cells(comparison: Comparison) -> Cells:
     verdict = comparison.verdict.table
-    details = comparison.ranking(next(iter(comparison.evaluations))).loc[verdict.index]
     cells = {
         "place": [f"{place:g}" for place in verdict["place"]],
         "run": [str(run) for run in verdict.index],
         "K": [str(k) for k in verdict["clusters"]],
-        **_coverage(details),
+        **_coverage(verdict),
         "score": [_number(score, 3) for score in verdict["score"]],
         "list": ["*" if listed else "" for listed in verdict["shortlist"]],
         "agree": [_number(value) for value in verdict["agreement"]],
@@ -74,7 +81,7 @@ def _verdict_cells(comparison: Comparison) -> Cells:
     }
     if verdict["reproducibility"].notna().any():
         cells["again"] = [_number(value) for value in verdict["reproducibility"]]
-    return cells | _known(details)
+    return cells | _known(verdict.join(comparison.known))
 
 
 def _number(value: float, digits: int = 2) -> str:

@@ -19,6 +19,7 @@ OPTIONS = {
     "index": "--index", "indices": "--index", "k": "-k", "labels": "--label-column",
     "levels": "--levels", "method": "--method", "metric": "--metric", "missing": "--missing",
     "n_bootstrap": "--bootstrap", "n_init": "--starts", "n_jobs": "--jobs", "noise": "--noise",
+    "n_resamples": "--resamples", "judge": "--judge",
     "out": "--out", "parameters": "--param", "random_state": "--seed", "raw": "--raw",
     "same_rows": "--same-rows", "sample_size": "--sample-size", "scale": "--scale",
     "seed": "--seed", "size": "--size", "truth": "--truth", "weights": "--weight-column",

@@ -183,7 +183,7 @@ class Comparison:
         -------
         consensus : DataFrame
             A column for each index; their mean; the place that it gives, shared by those that tie;
-            and the lowest and the highest plausible place: with one index or one space left out,
+            and the lowest and the highest place: with one index or one space left out,
             and over bootstrap samples. Ties are in the order of the first index, then of names.
         """
         return self._consensus.table.copy()

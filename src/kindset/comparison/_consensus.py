@@ -56,7 +56,7 @@ class Consensus:
         """The rank of every run by every index, the best mean rank first.
 
         The columns are the indices; their mean; the place that it gives, shared by those that tie;
-        and the lowest and the highest plausible place: with one index or one space left out, and
+        and the lowest and the highest place: with one index or one space left out, and
         over bootstrap samples. Ties are in the order of the first index, then of names.
         """
         evaluations = list(self._evaluations.values())

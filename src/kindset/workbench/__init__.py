@@ -4,7 +4,7 @@ from kindset.workbench._assigning import assign
 from kindset.workbench._codebook import Codebook
 from kindset.workbench._dataset import Dataset
 from kindset.workbench._embeddings import EMBEDDINGS
-from kindset.workbench._facts import facts_of
+from kindset.workbench._facts import assigned_facts, facts_of
 from kindset.workbench._methods import METHODS, Method, get_method
 from kindset.workbench._outcome import Execution, Outcome
 from kindset.workbench._profile_tables import profile_table
@@ -36,6 +36,7 @@ __all__ = [
     "Setting",
     "Stability",
     "assign",
+    "assigned_facts",
     "check_single_output",
     "cluster",
     "facts_of",

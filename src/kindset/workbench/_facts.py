@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import pandas as pd
+
 from kindset.runs import Run
 
 
@@ -45,3 +47,14 @@ def _survey_facts(run: Run) -> dict[str, Any]:
         "converged": run.model.converged_,
         "interrupted": run.about.interrupted,
     }
+
+
+def assigned_facts(table: pd.DataFrame, *, rows: bool) -> dict[str, Any]:
+    """Return how many samples `assign` put into each group, and with `rows` every one of them."""
+    group = "segment" if "segment" in table else "cluster"
+    sizes = table[group].value_counts().sort_index()
+    facts: dict[str, Any] = {
+        "n_rows": len(table),
+        "sizes": {str(number): int(size) for number, size in sizes.items()},
+    }
+    return {**facts, "rows": table.to_dict("records")} if rows else facts
