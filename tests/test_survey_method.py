@@ -52,3 +52,16 @@ def test_only_survey_finds_the_number():
     Setting("survey", None).check_choice()
     with pytest.raises(kindset.exceptions.InputError, match="chooses among the numbers"):
         Setting("tilted", None).check_choice()
+
+
+def test_typical_respondents_have_answered():
+    rng = np.random.default_rng(0)
+    groups = np.repeat([1, 5], 60)
+    table = pd.DataFrame(
+        {f"q{j}": np.clip(groups + rng.integers(-1, 2, size=120), 1, 5) for j in range(4)}
+    ).astype("Int64")
+    table = table.mask(rng.random(table.shape) < 0.3)
+    table.iloc[[0, 60]] = [[1] * 4, [5] * 4]
+    run = kindset.cluster(table, "lca", 2, parameters={"n_init": 3})
+    for people in run.about.survey.typical:
+        assert None not in people[0].answers

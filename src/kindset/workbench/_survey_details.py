@@ -85,13 +85,16 @@ class _People:
         self._probability = np.clip(model.predict_proba(answers), 0.0, 1.0)
         # Among those assigned alike, the typical ones also give the likeliest answers.
         self._likelihood = model.score_samples(answers)
+        # A missing answer costs no likelihood, but shows nothing.
+        self._gaps = answers.isna().sum(axis=1).to_numpy()
         self._answers = answers
         self._ids = ids
 
     def typical(self, k: int) -> list[TypicalRespondent]:
         """Return those of a segment who answer most as it is expected to."""
         members = np.flatnonzero(self._probability.argmax(axis=1) == k)
-        order = np.lexsort((-self._likelihood[members], -self._probability[members, k].round(2)))
+        certain = -self._probability[members, k].round(2)
+        order = np.lexsort((-self._likelihood[members], certain, self._gaps[members]))
         return [
             TypicalRespondent(self._id(row), self._words(row), float(self._probability[row, k]))
             for row in members[order][:_N_TYPICAL]
