@@ -60,8 +60,10 @@ def test_typical_respondents_have_answered():
     table = pd.DataFrame(
         {f"q{j}": np.clip(groups + rng.integers(-1, 2, size=120), 1, 5) for j in range(4)}
     ).astype("Int64")
-    table = table.mask(rng.random(table.shape) < 0.3)
+    table.iloc[:, 1:] = table.iloc[:, 1:].mask(rng.random((120, 3)) < 0.3)
     table.iloc[[0, 60]] = [[1] * 4, [5] * 4]
-    run = kindset.cluster(table, "lca", 2, parameters={"n_init": 3})
+    levels = {name: [1, 2, 3, 4, 5] for name in table}
+    data = kindset.read_data(table, levels=levels)
+    run = kindset.cluster(data, "lca", 2, parameters={"n_init": 3})
     for people in run.about.survey.typical:
         assert None not in people[0].answers
