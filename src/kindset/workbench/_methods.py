@@ -170,7 +170,7 @@ def _deep(name: str, words: str) -> Method:
 _TORCH = ("torch", "safetensors")
 
 METHODS: Mapping[str, Method] = {
-    "survey": _survey("auto", "segments; law and number chosen", finds_number=True),
+    "survey": _survey("auto", "mixture with law and number chosen", finds_number=True),
     "tilted": _survey("tilted", "segments that move position and spread"),
     "adjacent": _survey("adjacent", "segments that move position (adjacent categories)"),
     "lca": _survey("categorical", "latent classes (free probabilities)"),
