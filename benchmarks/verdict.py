@@ -19,6 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from _clouds import FURTHER, LISTED, Cloud, usual_runs
 from _measure import apart, table
 from _pools import PoolData, make_held_out, read_pools
@@ -26,6 +27,8 @@ from scipy.stats import rankdata
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
 
+from kindset.comparison import Verdict
+from kindset.comparison._verdict import _ALPHA, _NOTHING
 from kindset.comparison._weighing import CLEAR_STRENGTH, Evidence, Weighing
 from kindset.evaluation import (
     AdaptiveEvaluation,
@@ -44,8 +47,6 @@ from kindset.evaluation._spaces import first_copies
 _INDICES = ("silhouette", "calinski_harabasz", "davies_bouldin")
 _MEASURES = ("AMI", "NMI", "ACC", "ARI")
 _LEVELS = (0.0, 0.4, 0.5, 0.6, np.inf)
-# With a larger p-value, clouds without groups show as much as the data.
-_ALPHA = 0.1
 # AMI of a run that shows the labels well.
 _GOOD_RUN = 0.6
 _STORED = ("home", "raw", "excess", "entropies", "is_cut", "adjusted_rand", "measures")
@@ -341,7 +342,7 @@ def compare_rules(folder: Path, n_jobs: int | None, cache: Path | None) -> None:
 
 def says_no_structure(evidence: Evidence) -> bool:
     """Whether the verdict on this evidence would be that there is no structure."""
-    return not evidence.is_clear and evidence.structure.p_value > _ALPHA
+    return Verdict(pd.DataFrame(), pd.DataFrame(), evidence).level == "no structure"
 
 
 def test_clouds(clouds: dict[str, Cloud], n: int, n_draws: int) -> None:
@@ -363,6 +364,13 @@ def test_clouds(clouds: dict[str, Cloud], n: int, n_draws: int) -> None:
     print(f"\nIn all: {sum(row[4] for row in rows)} of {sum(row[2] for row in rows)}.")
 
 
+def _evidence(data: PoolData, runs: np.ndarray) -> Evidence:
+    """Weigh the runs of one pool in their own spaces and the raw data, as a comparison does."""
+    used, owners = np.unique(data.run_space[runs], return_inverse=True)
+    spaces = [data.spaces[s] for s in used]
+    return Weighing(raw=data.spaces[0]).weigh(spaces, owners.tolist(), list(data.labels[runs]))
+
+
 def test_pools(folder: Path, cache: Path | None) -> None:
     """List the pools with a good run that are said to have no structure."""
     rows, counts = [], defaultdict(int)
@@ -382,7 +390,8 @@ def test_pools(folder: Path, cache: Path | None) -> None:
                 spaces = [data.spaces[s] for s in np.unique(first_copies(data.spaces))]
                 telling = spaces[pool.rows[int(np.round(pool.weights, 12).argmax())]]
                 test = structure_test(telling, list(data.labels[runs]))
-                if test.p_value > _ALPHA:
+                doubtful = test.p_value > _ALPHA or pool.strength < 2 * _NOTHING
+                if doubtful and says_no_structure(_evidence(data, runs)):
                     values = " ".join(f"{kind} {p:.2f}" for kind, p in test.p_values.items())
                     rows.append([data.name, task, f"{best:.2f}", f"{pool.strength:.2f}", values])
                     print(*rows[-1], sep=" | ", flush=True)
